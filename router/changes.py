@@ -19,7 +19,7 @@ import attrs
 from router.config.differences import Difference
 from router.config.edits import Edit, Edits, removed_and_added
 from router.config.model import ENTITIES, Configuration
-from router.control.auto_links import AutoLinkPlans
+from router.control.auto_links import AutoLinkRules
 from router.control.control import ControlPlane
 from router.control.link_routes import LinkRouteChange
 from router.control.network.endpoint_costs import Endpoint
@@ -54,7 +54,7 @@ class Changed(Protocol):
     """Parts of a router whose changes take several steps."""
 
     @property
-    def exchange(self) -> RouterHub:
+    def hub(self) -> RouterHub:
         """Return the hub of the router's connections, which contains the core."""
 
     @property
@@ -86,7 +86,7 @@ class Changes:
     link_routes: LinkRouteChange | None = None
     # all auto-links and the names of the changed ones; or only the changed ones by name, with None
     # for one that is removed
-    auto_links: tuple[AutoLinkPlans, list[str]] | dict[str, AutoLinkRule | None] | None = None
+    auto_links: tuple[AutoLinkRules, list[str]] | dict[str, AutoLinkRule | None] | None = None
     costs: Mapping[Endpoint, int | None] | None = None
 
 
@@ -126,11 +126,11 @@ def prepare(
         if edits is None:
             # names are taken from the end of the list
             names = list(dict.fromkeys(each.name for each in chain(gone, come)))[::-1]
-            changes["auto_links"] = AutoLinkPlans(configured_auto_links(wanted.auto_links)), names
+            changes["auto_links"] = AutoLinkRules(configured_auto_links(wanted.auto_links)), names
         else:
-            plans: dict[str, AutoLinkRule | None] = {each.name: None for each in gone}
-            plans.update((plan.name, plan) for plan in configured_auto_links(come))
-            changes["auto_links"] = plans
+            rules: dict[str, AutoLinkRule | None] = {each.name: None for each in gone}
+            rules.update((rule.name, rule) for rule in configured_auto_links(come))
+            changes["auto_links"] = rules
     if ("listener", "cost") in fields or ("connector", "cost") in fields:
         changes["costs"] = _costs(wanted, differences)
     return Changes(wanted, differences, fields, **changes)
@@ -160,14 +160,14 @@ def _rules(old: Configuration, wanted: Configuration, edits: Edits | None) -> Ru
 def _exchanges(
     running: Changed, wanted: Configuration, edits: Edits | None
 ) -> ExchangeChange | FewExchanges:
-    exchanges = running.exchange.forwarder.exchanges
+    exchanges = running.hub.forwarder.exchanges
     if edits is None:
         return exchanges.prepare(
             configured_exchanges(wanted.exchanges), configured_bindings(wanted.bindings)
         )
     rules = [_both(each, configured_exchanges) for each in edits if each.entity.name == "exchange"]
     bindings = [_both(each, configured_bindings) for each in edits if each.entity.name == "binding"]
-    return exchanges.prepare_few(rules, bindings)
+    return exchanges.prepare_edits(rules, bindings)
 
 
 def _both(
@@ -202,17 +202,17 @@ def stage(running: Changed, changes: Changes) -> Iterator[None]:
 
 def _enter(running: Changed, changes: Changes) -> Iterator[None]:
     if changes.exchanges is not None:
-        yield from running.exchange.forwarder.exchanges.enter(changes.exchanges)
+        yield from running.hub.forwarder.exchanges.enter(changes.exchanges)
     if changes.link_routes is not None:
-        yield from running.control.link_routes.enter(changes.link_routes)
+        yield from running.control.link_routes.prepare(changes.link_routes)
 
 
 def unstage(running: Changed, changes: Changes) -> None:
     """Remove the data that `stage` entered for changes that are not made after all."""
     if changes.exchanges is not None:
-        running.exchange.forwarder.exchanges.give_up(changes.exchanges)
+        running.hub.forwarder.exchanges.discard(changes.exchanges)
     if changes.link_routes is not None:
-        running.control.link_routes.give_up(changes.link_routes)
+        running.control.link_routes.discard(changes.link_routes)
 
 
 def pieces(

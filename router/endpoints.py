@@ -76,7 +76,7 @@ class RunningListener:
         self.scope.cancel()
         self.stop.set()
         if isinstance(self.server, AmqpListener):
-            self.server.tally.is_over = True
+            self.server.counters.is_removed = True
 
 
 @attrs.define
@@ -101,17 +101,17 @@ class Endpoints:
 
     def __init__(
         self,
-        exchange: RouterHub,
+        hub: RouterHub,
         container_id: str,
         make_app: Callable[[ListenerSettings], App],
     ) -> None:
-        self._exchange = exchange
+        self._hub = hub
         self._container_id = container_id
         self._make_app = make_app
         self.listeners: dict[str, RunningListener] = {}
         self.connectors: dict[str, AmqpConnector] = {}
         # connectors for single links that a container has redirected, by name
-        self.aside: dict[str, AmqpConnector] = {}
+        self.redirect_connectors: dict[str, AmqpConnector] = {}
         # nurseries for accepting and connecting, for serving HTTP, and for connections
         self._nurseries: tuple[trio.Nursery, trio.Nursery, trio.Nursery] | None = None
         self._is_stopping = False
@@ -176,7 +176,7 @@ class Endpoints:
 
             accept = partial(accept_fairly, listener.name, sockets)
             return HttpListener(listener.name, accept, self._make_app(listener))
-        return AmqpListener(listener, sockets, self._exchange, self._container_id)
+        return AmqpListener(listener, sockets, self._hub, self._container_id)
 
     def commit(self, prepared: Prepared) -> None:
         """Replace running listeners and connectors with prepared ones; call outside of turns."""
@@ -184,7 +184,7 @@ class Endpoints:
             *(each.settings.max_frame_size for each in prepared.opened),
             *(connector.max_frame_size for connector in prepared.connectors),
         ]
-        self._exchange.provide_for(max(sizes, default=0))
+        self._hub.provide_for(max(sizes, default=0))
         for standing in prepared.ended:
             standing.end()
         for standing in prepared.opened:
@@ -216,15 +216,15 @@ class Endpoints:
             else:
                 if connector is not None:
                     ended.append((connector, "the connector was reconfigured"))
-                connector = AmqpConnector(settings, self._exchange, self._container_id)
+                connector = AmqpConnector(settings, self._hub, self._container_id)
                 accepting.start_soon(connector.serve, connections)
             self.connectors[settings.name] = connector
         ended.extend((connector, "the connector is removed") for connector in before.values())
         for connector, why in ended:
             connector.stop(why)
-        # a reconfigured connector continues the tally of the previous one
+        # a reconfigured connector continues the counters of the previous one
         for connector in self.connectors.values():
-            connector.tally.is_over = False
+            connector.counters.is_removed = False
 
     # Redirected links (`router.control.redirected`).
 
@@ -266,8 +266,8 @@ class Endpoints:
             redirect_hosts=(),
             needed_for="nothing",
         )
-        connector = AmqpConnector(there, self._exchange, self._container_id, place)
-        self.aside[name] = connector
+        connector = AmqpConnector(there, self._hub, self._container_id, place)
+        self.redirect_connectors[name] = connector
         assert self._nurseries is not None
         accepting, _, connections = self._nurseries
         accepting.start_soon(connector.serve, connections)
@@ -275,7 +275,7 @@ class Endpoints:
 
     def leave(self, name: str) -> None:
         """Close the connection with this name after the current turn, and do not reconnect."""
-        connector = self.aside.pop(name, None)
+        connector = self.redirect_connectors.pop(name, None)
         if connector is not None and not self._is_stopping and self._nurseries is not None:
             self._nurseries[0].start_soon(_stop, connector)
 

@@ -39,8 +39,8 @@ Source = tuple[tuple[str, object], ...]
 
 
 @attrs.frozen
-class Kind:
-    """Kind of log lines. `condition` is empty if a peer chose it: peers could choose any."""
+class LineKind:
+    """LineKind of log lines. `condition` is empty if a peer chose it: peers could choose any."""
 
     level: str
     event: str
@@ -87,9 +87,9 @@ class LogRateLimiter:
         self._now = now
         self._since = now()
         # least recently used first
-        self._buckets: OrderedDict[tuple[Kind, Source], _Bucket] = OrderedDict()
+        self._buckets: OrderedDict[tuple[LineKind, Source], _Bucket] = OrderedDict()
         # lines suppressed for sources that were forgotten
-        self._forgotten: Counter[Kind] = Counter()
+        self._forgotten: Counter[LineKind] = Counter()
 
     def __call__(self, _logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
         """Return a line unchanged; raise `structlog.DropEvent` if it exceeds a limit."""
@@ -98,13 +98,13 @@ class LogRateLimiter:
         if not self._rate or name == SUPPRESSED or method == "trace":
             return event
         condition = "" if event.get("by_peer", True) else str(event.get("condition", ""))
-        kind = Kind(method, name, condition, str(event.get("module", "")))
+        kind = LineKind(method, name, condition, str(event.get("module", "")))
         for source, shares in _sources(event):
             if not self._take_room(kind, source, shares * self._rate):
                 raise structlog.DropEvent
         return event
 
-    def _take_room(self, kind: Kind, source: Source, rate: int) -> bool:
+    def _take_room(self, kind: LineKind, source: Source, rate: int) -> bool:
         now = self._now()
         bucket = self._buckets.get((kind, source))
         if bucket is None:
@@ -165,7 +165,7 @@ def _sources(event: EventDict) -> Iterator[tuple[Source, int]]:
         yield (), ALL_SHARES
 
 
-def _summary(kind: Kind, count: int, in_s: float, source: dict[str, object]) -> Summary:
+def _summary(kind: LineKind, count: int, in_s: float, source: dict[str, object]) -> Summary:
     facts: dict[str, object] = {"like": kind.event, "count": count, "in_s": in_s, **source}
     if kind.condition:
         facts["condition"] = kind.condition

@@ -46,9 +46,9 @@ def _make_token() -> str:
 class Node(ReconfigurableRouter):
     """Router with a configuration; `run` runs it from start to shutdown.
 
-    `base` is the content of the configuration file, from which `configuration` may differ. `keeper`
-    stores changes that are not in the file; without it, they are lost when the router stops.
-    `revision` is the number of the configuration among all that have run.
+    `base` is the content of the configuration file, from which `configuration` may differ.
+    `state_file` stores changes that are not in the file; without it, they are lost when the router
+    stops. `revision` is the number of the configuration among all that have run.
     """
 
     def __init__(
@@ -57,43 +57,45 @@ class Node(ReconfigurableRouter):
         journal: Journal | None = None,
         *,
         base: BaseConfiguration | None = None,
-        keeper: StateFile | None = None,
+        state_file: StateFile | None = None,
         revision: int = 1,
     ) -> None:
-        super().__init__(base or BaseConfiguration(configuration), keeper, configuration, revision)
+        super().__init__(
+            base or BaseConfiguration(configuration), state_file, configuration, revision
+        )
         self.journal = journal or Journal()
         parts = Parts(configuration, _make_token)
         self.container_id = parts.container_id
         self.table = parts.table
-        self.exchange = parts.exchange
+        self.hub = parts.hub
         self.control = parts.control
         self.treating = parts.treating
         self.table.add_own_node(*node_names(self.container_id))
-        traces = self.exchange.traces
+        traces = self.hub.tracer
         traces.log = self.journal.log_frame
         traces.log_all(self.journal.logs_frames())
         self.journal.watchers.append(lambda _: traces.log_all(self.journal.logs_frames()))
         self.readiness = Readiness()
-        self.exposition = Exposition(self.exchange, configuration.metrics, self.readiness)
+        self.exposition = Exposition(self.hub, configuration.metrics, self.readiness)
         self.exposition.collector.log_lines = self.journal.lines_by_level
         self.exposition.collector.accounts["log"] = self.journal.recent.characters
         self.plugins = PluginHost(
-            self.exchange, self.container_id, self.exposition.registry, self.control.network
+            self.hub, self.container_id, self.exposition.registry, self.control.network
         )
         self.plugins.change(configuration.plugins)
         # called once all connections are closed, if a plugin cannot be stopped; the caller of `run`
         # may end the process then; otherwise the router waits for the plugin
         self.on_stuck: Callable[[], None] = lambda: None
         self.exposition.collector.plugins = self.plugins.reading
-        self.exchange.chores.append(lambda _: self.treat_addresses())
-        self.endpoints = Endpoints(self.exchange, self.container_id, self._http_app)
+        self.hub.tidy_callbacks.append(lambda _: self.treat_addresses())
+        self.endpoints = Endpoints(self.hub, self.container_id, self._http_app)
         self.control.auto_links.redirected.port = self.endpoints
         self.readiness.watch(self._needed_connector)
         network = self.control.network
         if network is not None:
             network.watchers.append(log_news)
-            first_sync = FirstSync(network, self._unreached_routers, self.exchange.turn.now)
-            self.readiness.watch(first_sync.lacks)
+            first_sync = FirstSync(network, self._unreached_routers, self.hub.turn.now)
+            self.readiness.watch(first_sync.missing_reason)
 
     async def run(
         self,
@@ -125,11 +127,11 @@ class Node(ReconfigurableRouter):
         async with trio.open_nursery() as connections:
             async with trio.open_nursery() as own:
                 # deferred work of connections goes on until the last of them is closed
-                own.start_soon(self.exchange.work_off)
+                own.start_soon(self.hub.work_off)
                 await self._start_agent(own, connections)
                 await own.start(self.plugins.run, connections)
                 async with trio.open_nursery() as accepting:
-                    accepting.start_soon(self.exchange.run_timers)
+                    accepting.start_soon(self.hub.run_timers)
                     self.endpoints.start(accepting, serving, connections)
                     self.endpoints.commit(prepared)
                     self.refuses = None
@@ -139,57 +141,57 @@ class Node(ReconfigurableRouter):
                     self.refuses = STOPPING
                     self.endpoints.stop()
                     self.readiness.lacks("router", STOPPING)
-                    log.info("shutting down", connections=len(self.exchange.pumps))
+                    log.info("shutting down", connections=len(self.hub.pumps))
                     accepting.cancel_scope.cancel()
                 stuck = await self.plugins.stop()
-                await close_all(self.exchange)
+                await close_all(self.hub)
                 if stuck:
                     log.error("plugins did not stop", plugins=stuck)
                     self.on_stuck()
                 own.cancel_scope.cancel()
             connections.cancel_scope.cancel()
         # deferred work of the last connections
-        await self.exchange.catch_up()
+        await self.hub.catch_up()
 
     async def _start_agent(self, own: trio.Nursery, connections: trio.Nursery) -> None:
         """Start the agent of `$management`, unless the address is configured to be unavailable."""
         if self.table.treatment(NODE) == UNAVAILABLE:
             return
-        exchange = self.exchange
+        hub = self.hub
 
         def dial() -> socket.socket:
-            pump, sock = internal_connection(exchange, self.container_id)
+            pump, sock = internal_connection(hub, self.container_id)
             connections.start_soon(run_guarded, pump)
             return sock
 
-        host, now = socket.gethostname(), exchange.turn.now
+        host, now = socket.gethostname(), hub.turn.now
         self.view = view = RouterView(
             self.container_id,
             host,
             self.configuration,
-            exchange,
+            hub,
             now,
             self.journal,
-            streams=RunningTraces(self.table),
-            changeable=self,
+            running_traces=RunningTraces(self.table),
+            configurable=self,
             control=self.control,
             plugins=self.plugins,
         )
         # this container-id cannot be guessed, so no peer can steal the agent's links
         agent_id = f"{self.container_id}.{_make_token()}"
-        own.start_soon(view.streams.run)
+        own.start_soon(view.running_traces.run)
         await own.start(Agent(view, dial, agent_id).run)
         self.readiness.watch(self._lost_agent)
 
     def _needed_connector(self) -> str | None:
         """Return why a needed connection is missing, for the first such connector, or None."""
-        lacking = (each.lacks() for each in self.endpoints.connectors.values())
+        lacking = (each.missing_reason() for each in self.endpoints.connectors.values())
         return next((reason for reason in lacking if reason is not None), None)
 
     def _unreached_routers(self) -> Iterator[str]:
         """Yield the names of connectors to other routers that have never had a connection."""
         for each in self.endpoints.connectors.values():
-            if each.connector.role in ROLES and not each.tally.opened:
+            if each.connector.role in ROLES and not each.counters.opened:
                 yield each.connector.name
 
     def _lost_agent(self) -> str | None:
@@ -202,5 +204,5 @@ class Node(ReconfigurableRouter):
 
         return App(
             self.exposition if listener.metrics else None,
-            Health(self.exchange.round_trip, self.readiness) if listener.healthz else None,
+            Health(self.hub.round_trip, self.readiness) if listener.healthz else None,
         )

@@ -1,4 +1,4 @@
-"""Parts of a router that need no sockets, tasks or management: tables, exchange and control.
+"""Parts of a router that need no sockets, tasks or management: tables, hub and control.
 
 `node` adds sockets and the real clock to these parts; a simulation uses neither.
 """
@@ -62,7 +62,7 @@ class Parts:
             *(listener.max_frame_size for listener in configuration.listeners),
             *(connector.max_frame_size for connector in configuration.connectors),
         ]
-        self.exchange = RouterHub(
+        self.hub = RouterHub(
             self.table,
             router.memory_limit_bytes,
             max(frame_sizes, default=0),
@@ -71,36 +71,36 @@ class Parts:
             self.container_id,
             clock=clock,
         )
-        self.exchange.turn.ledger.limit(
+        self.hub.turn.ledger.limit(
             router.memory_limit_bytes, router.state_limit_bytes, router.connection_state_limit_bytes
         )
         if router.honour_absolute_expiry_time:
-            self.exchange.honour_absolute_expiry()
-        self.exchange.forwarder.exchanges.configure(
+            self.hub.honour_absolute_expiry()
+        self.hub.forwarder.exchanges.configure(
             configured_exchanges(configuration.exchanges),
             configured_bindings(configuration.bindings),
         )
-        self.control = ControlPlane(self.exchange.forwarder)
-        self.exchange.forwarder.link_routes.allows_resumable = router.allow_resumable_link_route
-        self.exchange.forwarder.sources.configure(
+        self.control = ControlPlane(self.hub.forwarder)
+        self.hub.forwarder.link_routes.allows_resumable = router.allow_resumable_link_route
+        self.hub.forwarder.sources.configure(
             refuses_filters=router.unsupported_filters == "refuse",
             refuses_durable=router.durable_subscriptions == "refuse",
             rejects_unconfirmed=router.reject_unconfirmed_durable,
         )
         self.control.link_routes.configure(configured_link_routes(configuration.link_routes))
-        self.exchange.auto_links = self.control.auto_links
+        self.hub.auto_links = self.control.auto_links
         self.control.auto_links.configure(configured_auto_links(configuration.auto_links))
         # do all deferred work now, as no connection waits yet
-        while self.exchange.turn.deferred.step():
+        while self.hub.turn.deferred.step():
             pass
-        self.exchange.listeners.append(self.control.event_received)
-        self.exchange.timer_callbacks.append(self.control.tick)
+        self.hub.listeners.append(self.control.event_received)
+        self.hub.timer_callbacks.append(self.control.tick)
         if router.mode != "standalone":
             self._join_network(router, instance_from(wall_clock(), make_token()))
-        self.treating = RuleUpdater(self.exchange.forwarder)
-        network = self.exchange.forwarder.network
+        self.treating = RuleUpdater(self.hub.forwarder)
+        network = self.hub.forwarder.network
         network.treat = self.treating.treat
-        self.exchange.timer_callbacks.append(network.tick)
+        self.hub.timer_callbacks.append(network.tick)
         if router.mode == "interior":
             network.turn_on()
         self.control.configure_uplinks(configuration)
@@ -108,20 +108,20 @@ class Parts:
     def _join_network(self, router: RouterSettings, instance: int) -> None:
         """Join a network of routers, as an edge or an interior router."""
         mode: Mode = "edge" if router.mode == "edge" else "interior"
-        exchange = self.exchange
+        hub = self.hub
         membership = Membership(self.container_id, mode, instance, FEATURES_SPOKEN)
         network = Neighbours(
-            exchange.forwarder,
+            hub.forwarder,
             membership,
             timing_of(router),
-            exchange.turn.now,
+            hub.turn.now,
             limits_of(router),
         )
-        exchange.membership = membership
-        exchange.ending = network.finish
-        exchange.network = network
-        network.hurry = exchange.hurry
-        exchange.forwarder.on_control = network.attach_received
+        hub.membership = membership
+        hub.turn_end_callback = network.finish
+        hub.network = network
+        network.schedule_network_work = hub.schedule_network_work
+        hub.forwarder.on_control = network.attach_received
         self.control.network = network
         if mode == "edge":
             network.edges = self.control.be_edge(network)

@@ -31,7 +31,7 @@ from router.config.validate import find_mistakes
 from router.control.control import ControlPlane
 from router.core.forwarding.rule_updates import RuleUpdater
 from router.endpoints import Endpoints
-from router.engine.deferred import drained
+from router.engine.deferred import pop_from_end
 from router.hosting.host import PluginHost
 from router.logs.journal import Journal
 from router.management.views import RouterView
@@ -55,11 +55,11 @@ FURTHER_CHECKS = (find_too_long,)
 class ReconfigurableRouter:
     """Router whose configuration can be changed; `node` makes its parts.
 
-    `base` is the content of the configuration file, `keeper` stores changes that are not in the
+    `base` is the content of the configuration file, `state_file` stores changes that are not in the
     file, and `revision` is the number of the first configuration.
     """
 
-    exchange: RouterHub
+    hub: RouterHub
     control: ControlPlane
     exposition: Exposition
     treating: RuleUpdater
@@ -70,12 +70,12 @@ class ReconfigurableRouter:
     def __init__(
         self,
         base: BaseConfiguration,
-        keeper: StateFile | None,
+        state_file: StateFile | None,
         configuration: Configuration,
         revision: int,
     ) -> None:
         self.base = base
-        self.keeper = keeper
+        self.state_file = state_file
         self.history = History(configuration, time.time(), revision)
         # the view for management, once that is started
         self.view: RouterView | None = None
@@ -90,9 +90,9 @@ class ReconfigurableRouter:
         return self.history.current.configuration
 
     @property
-    def kept_in(self) -> str | None:
+    def saved_in(self) -> str | None:
         """Return where changes are kept for the next start, or None if they are lost."""
-        return None if self.keeper is None else str(self.keeper.file)
+        return None if self.state_file is None else str(self.state_file.file)
 
     async def apply(
         self,
@@ -139,9 +139,9 @@ class ReconfigurableRouter:
                 self._give_up(changes)
                 raise
             # from now on nothing fails, and nothing waits
-            self.exchange.begin_turn()
+            self.hub.begin_turn()
             apply_settings(self, changes)
-            forget = self.exchange.turn.deferred.forget
+            forget = self.hub.turn.deferred.forget
             if edits is None:
                 forget(pieces(given))
             if base is not None:
@@ -150,9 +150,9 @@ class ReconfigurableRouter:
             revision, oldest = self._note(wanted, differences, cause)
             if oldest is not None:
                 self._forget(oldest)
-            self.exchange.finish_turn()
+            self.hub.finish_turn()
             self.endpoints.commit(prepared)
-        return Applied(differences, revision.number, self.kept_in)
+        return Applied(differences, revision.number, self.saved_in)
 
     async def examine(self, wanted: Configuration) -> tuple[Difference, ...]:
         """Return what `apply` would change; raise `NotApplied` if `apply` would refuse the change.
@@ -163,7 +163,7 @@ class ReconfigurableRouter:
         try:
             return await trio.to_thread.run_sync(_examined, self.configuration, wanted)
         finally:
-            self.exchange.turn.deferred.forget(pieces(wanted))
+            self.hub.turn.deferred.forget(pieces(wanted))
 
     def _check_phase(self) -> None:
         if self.refuses is not None:
@@ -171,7 +171,7 @@ class ReconfigurableRouter:
 
     async def _enter(self, changes: Changes) -> None:
         """Stage changes a little at a time, so that other tasks run in between."""
-        clock = self.exchange.clock
+        clock = self.hub.clock
         end = clock() + SLICE_S
         for _ in stage(self, changes):
             if clock() >= end:
@@ -179,20 +179,20 @@ class ReconfigurableRouter:
                 end = clock() + SLICE_S
 
     def _give_up(self, changes: Changes) -> None:
-        self.exchange.begin_turn()
+        self.hub.begin_turn()
         unstage(self, changes)
-        self.exchange.finish_turn()
+        self.hub.finish_turn()
 
     async def _save(self, wanted: Configuration, base: BaseConfiguration) -> None:
         """Save the configuration that is about to run; a crash before it runs does no harm."""
-        keeper = self.keeper
-        if keeper is None:
+        state_file = self.state_file
+        if state_file is None:
             return
         number = self.history.current.number + 1
         try:
-            await trio.to_thread.run_sync(keeper.save, base, wanted, number, time.time())
+            await trio.to_thread.run_sync(state_file.save, base, wanted, number, time.time())
         except OSError as error:
-            reason = f"cannot be saved in {keeper.file}: {error.strerror or error}"
+            reason = f"cannot be saved in {state_file.file}: {error.strerror or error}"
             raise NotApplied([reason]) from None
 
     def _note(
@@ -220,18 +220,18 @@ class ReconfigurableRouter:
         common, and only the old versions of changed entities are freed.
         """
         *_, following = self.history
-        forget = self.exchange.turn.deferred.forget
+        forget = self.hub.turn.deferred.forget
         if len(following.differences) > MANY_EDITS:
             forget(pieces(oldest.configuration, oldest.differences))
         else:
-            forget(drained(list(oldest.differences)))
+            forget(pop_from_end(list(oldest.differences)))
 
     def treat_addresses(self) -> None:
         """Retry to treat addresses as configured where that was not possible before."""
         if self.treating.pending:
-            self.exchange.begin_turn()
+            self.hub.begin_turn()
             self.treating.go_on()
-            self.exchange.finish_turn()
+            self.hub.finish_turn()
 
 
 def _readied(

@@ -30,7 +30,7 @@ from router.net.router_hub import RouterHub
 class Running(Protocol):
     """Parts of a router that settings affect."""
 
-    exchange: RouterHub
+    hub: RouterHub
     control: ControlPlane
     exposition: Exposition
     treating: RuleUpdater
@@ -47,13 +47,13 @@ def apply_settings(running: Running, changes: Changes) -> None:
     if changes.rules is not None:
         _change_rules(running, changes.rules, wanted.router)
     if changes.exchanges is not None:
-        running.exchange.forwarder.exchanges.take_up(changes.exchanges)
+        running.hub.forwarder.exchanges.apply(changes.exchanges)
     if changes.rules is not None:
-        running.exchange.forwarder.exchanges.resolve()
+        running.hub.forwarder.exchanges.resolve()
     if changes.redirects is not None:
         _set_redirects(running, changes.redirects)
     if changes.link_routes is not None:
-        running.control.link_routes.take_up(changes.link_routes)
+        running.control.link_routes.commit(changes.link_routes)
     if isinstance(changes.auto_links, dict):
         running.control.auto_links.change_few(changes.auto_links)
     elif changes.auto_links is not None:
@@ -81,52 +81,52 @@ def _change_rules(running: Running, rules: Rules | RuleChange, router: RouterSet
 
 
 def _set_redirects(running: Running, redirects: Redirects) -> None:
-    table = running.exchange.table
+    table = running.hub.table
     before, table.redirects = table.redirects, redirects
     # the number of issued redirects must not go back
     redirects.issued = before.issued
-    running.exchange.turn.deferred.forget(before.pieces())
+    running.hub.turn.deferred.forget(before.pieces())
 
 
 def _set_stealing(running: Running, router: RouterSettings) -> None:
-    exchange = running.exchange
+    hub = running.hub
     attached = [
         link
-        for pump in exchange.pumps.values()
+        for pump in hub.pumps.values()
         for session in pump.connection.local_sessions.values()
         for link in session.local_links.values()
         if link.owner is not None and link.is_attached()
     ]
-    exchange.forwarder.link_names.set_stealing(router.link_stealing, attached)
+    hub.forwarder.link_names.set_stealing(router.link_stealing, attached)
 
 
 def _set_memory_limit(running: Running, router: RouterSettings) -> None:
-    set_limit(running.exchange.forwarder, router.memory_limit_bytes)
+    set_limit(running.hub.forwarder, router.memory_limit_bytes)
     # the memory limit is the default for the limits on state
     _set_state_limits(running, router)
 
 
 def _set_state_limits(running: Running, router: RouterSettings) -> None:
-    running.exchange.turn.ledger.limit(
+    running.hub.turn.ledger.limit(
         router.memory_limit_bytes, router.state_limit_bytes, router.connection_state_limit_bytes
     )
 
 
 def _set_absolute_expiry(running: Running, router: RouterSettings) -> None:
-    running.exchange.honour_absolute_expiry(router.honour_absolute_expiry_time)
+    running.hub.honour_absolute_expiry(router.honour_absolute_expiry_time)
 
 
 def _set_terminus_limit(running: Running, router: RouterSettings) -> None:
-    running.exchange.forwarder.suspended.limit_s = router.terminus_timeout_limit_seconds
+    running.hub.forwarder.suspended.limit_s = router.terminus_timeout_limit_seconds
 
 
 def _set_resumable_routes(running: Running, router: RouterSettings) -> None:
     allowed = router.allow_resumable_link_route
-    running.exchange.forwarder.link_routes.allows_resumable = allowed
+    running.hub.forwarder.link_routes.allows_resumable = allowed
 
 
 def _set_sources(running: Running, router: RouterSettings) -> None:
-    running.exchange.forwarder.sources.configure(
+    running.hub.forwarder.sources.configure(
         refuses_filters=router.unsupported_filters == "refuse",
         refuses_durable=router.durable_subscriptions == "refuse",
         rejects_unconfirmed=router.reject_unconfirmed_durable,

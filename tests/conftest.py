@@ -7,6 +7,7 @@ environment.
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -30,7 +31,7 @@ pytest_plugins = ["support.routers"]
 # modules whose functions they use.
 PROCESS_ROOMS = frozenset({"deploy", "dispatch_suite", "interop"})
 PROCESS_FIXTURES = frozenset({"router_process", "start_router"})
-PROCESS_MODULES = frozenset({"support.commands", "support.routers"})
+PROCESS_MODULES = frozenset({"support.commands", "support.launcher", "support.routers"})
 
 ROOT = Path(__file__).resolve().parents[1]
 INSTALLED = Path(build.__file__).resolve().parent
@@ -85,6 +86,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             or not PROCESS_MODULES.isdisjoint(origins)
         ):
             item.add_marker(pytest.mark.process)
+
+
+def pytest_collection_finish() -> None:
+    """Keep the tests themselves, hundreds of megabytes, from the garbage collector."""
+    gc.collect()
+    gc.freeze()
 
 
 def _fixtures(item: pytest.Item) -> Iterable[str]:

@@ -46,9 +46,9 @@ def test_many_rules_are_made_anew_and_few_are_changed(count: int) -> None:
     changes = prepared(node, Configuration(addresses=rules(count)))
     assert isinstance(changes.rules, Rules if count > MANY_RULES else RuleChange)
     assert list(node.table.rules) == []
-    node.exchange.begin_turn()
+    node.hub.begin_turn()
     apply_settings(node, changes)
-    node.exchange.finish_turn()
+    node.hub.finish_turn()
     assert len(list(node.table.rules)) == count
 
 
@@ -66,28 +66,28 @@ def test_what_is_entered_is_not_noticed_and_leaves_nothing_if_it_is_given_up() -
         LinkRouteSettings(prefix=prefix, direction="in", container_id="c") for prefix in "xy"
     )
     node = Node(Configuration(link_routes=routes[:1]))
-    link_routes = node.exchange.forwarder.link_routes
+    link_routes = node.hub.forwarder.link_routes
     changes = prepared(node, attrs.evolve(EXCHANGES, link_routes=routes[1:]))
     for _ in stage(node, changes):
         pass
-    assert [way.rule.pattern for way in link_routes.ways()] == ["x"]
+    assert [way.rule.pattern for way in link_routes.each_link_route()] == ["x"]
     assert link_routes.find("y", is_sender=True) is None
-    assert node.exchange.forwarder.exchanges.by_name == {}
+    assert node.hub.forwarder.exchanges.by_name == {}
     assert {each.key for each in node.table.addresses()} == {"e", "q"}
     unstage(node, changes)
-    while node.exchange.turn.deferred.step():
+    while node.hub.turn.deferred.step():
         pass
-    assert [way.rule.pattern for way in link_routes.ways()] == ["x"]
+    assert [way.rule.pattern for way in link_routes.each_link_route()] == ["x"]
     assert list(node.table.addresses()) == []
     again = prepared(node, attrs.evolve(EXCHANGES, link_routes=routes[1:]))
     for _ in stage(node, again):
         pass
-    node.exchange.begin_turn()
+    node.hub.begin_turn()
     apply_settings(node, again)
-    node.exchange.finish_turn()
-    assert [way.rule.pattern for way in link_routes.ways()] == ["y"]
+    node.hub.finish_turn()
+    assert [way.rule.pattern for way in link_routes.each_link_route()] == ["y"]
     assert link_routes.find("x", is_sender=True) is None
-    (binding,) = node.exchange.forwarder.exchanges.by_name["e"].bindings
+    (binding,) = node.hub.forwarder.exchanges.by_name["e"].bindings
     assert binding.hop is node.table.in_use("q")
 
 
@@ -100,12 +100,12 @@ def test_very_many_link_routes_change_at_once() -> None:
     changes = prepared(node, Configuration(link_routes=routes))
     for _ in stage(node, changes):
         pass
-    link_routes = node.exchange.forwarder.link_routes
+    link_routes = node.hub.forwarder.link_routes
     assert len(link_routes) == 0
-    node.exchange.begin_turn()
+    node.hub.begin_turn()
     apply_settings(node, changes)
     assert len(link_routes) == 1000
-    node.exchange.finish_turn()
+    node.hub.finish_turn()
 
 
 def test_a_configuration_is_taken_apart_and_what_others_have_stays() -> None:
@@ -120,16 +120,18 @@ def test_a_configuration_is_taken_apart_and_what_others_have_stays() -> None:
 
 def state_of(node: Node) -> dict[str, Any]:
     """Return what a router holds of its configuration, in comparable form."""
-    exchanges = node.exchange.forwarder.exchanges
+    exchanges = node.hub.forwarder.exchanges
     control = node.control
     return {
         "rules": set(node.table.rules),
-        "plans": list(control.auto_links.plans.items()),
-        "claims": {name for name in "pqr" if node.table._claims[name]},
+        "auto-links": list(control.auto_links.rules.items()),
+        "claims": {name for name in "pqr" if node.table._auto_links[name]},
         "by container": {
             key: set(names) for key, names in control.auto_links._wanted.by_container.items()
         },
-        "link routes": sorted(map(str, (way.rule for way in control.link_routes._routes.ways()))),
+        "link routes": sorted(
+            map(str, (way.rule for way in control.link_routes._routes.each_link_route()))
+        ),
         "configured": {name: way.rule for name, way in control.link_routes._configured.items()},
         "exchanges": {name: bound_of(each) for name, each in exchanges.by_name.items()},
         "in use": {
@@ -142,10 +144,11 @@ def state_of(node: Node) -> dict[str, Any]:
 
 
 def bound_of(exchange: Exchange) -> dict[str, Any]:
-    bound = exchange.bound
+    bound = exchange.binding_set
     return {
         "rule": bound.rule,
-        "bindings": [(each.rule, each.hop and each.hop.key) for each in exchange.bindings],
+        # one that has moved to another exchange comes last there
+        "bindings": {(each.rule, each.hop and each.hop.key) for each in exchange.bindings},
         "hops": {each.key: count for each, count in bound.hops.items()},
         "matching": {
             subject: sorted(each.rule.name for each in bound.matching(subject) if each is not None)
@@ -160,9 +163,9 @@ def take_up_some(node: Node, wanted: Configuration, edits: Edits | None) -> None
     changes = prepare(node, old, wanted, find_differences(old, wanted, edits), edits)
     for _ in stage(node, changes):
         pass
-    node.exchange.begin_turn()
+    node.hub.begin_turn()
     apply_settings(node, changes)
-    node.exchange.finish_turn()
+    node.hub.finish_turn()
     node.history.add(wanted, (), "", 0.0)
 
 
@@ -179,11 +182,26 @@ def test_what_is_changed_in_place_is_as_if_it_were_made_anew(
             take_up_some(other, wanted, None)
         # some of what follows from it is done by the time of the next
         for each in (node, other) * turns:
-            each.exchange.turn.deferred.step()
+            each.hub.turn.deferred.step()
     for each in (node, other):
-        while each.exchange.turn.deferred.step():
+        while each.hub.turn.deferred.step():
             pass
     assert state_of(node) == state_of(other)
+
+
+def test_an_auto_link_makes_the_address_of_an_exchange_available() -> None:
+    closed = AddressSettings(pattern="p", distribution="unavailable")
+    binding = BindingSettings(exchange_name="a", next_hop_address="q")
+    node = Node(attrs.evolve(SOME_EXCHANGES, addresses=(closed,), bindings=(binding,)))
+    (bound,) = node.hub.forwarder.exchanges.by_name["a"].bindings
+    assert bound.hop is None
+    auto_link = AutoLinkSettings(address="p", direction="in", container_id="c")
+    wanted = attrs.evolve(node.configuration, auto_links=(auto_link,))
+    take_up_some(node, wanted, [Edit(BY_NAME["autoLink"], None, auto_link)])
+    while node.hub.turn.deferred.step():
+        pass
+    (bound,) = node.hub.forwarder.exchanges.by_name["a"].bindings
+    assert bound.hop is node.table.in_use("q")
 
 
 def test_few_differences_are_those_of_the_two() -> None:
@@ -204,19 +222,19 @@ def test_one_binding_of_very_many_is_changed_alone() -> None:
         for number in range(count)
     )
     node = Node(attrs.evolve(EXCHANGES, bindings=rest, listeners=()))
-    bound = node.exchange.forwarder.exchanges.by_name["e"].bound
+    bound = node.hub.forwarder.exchanges.by_name["e"].binding_set
     new = BindingSettings(exchange_name="e", binding_key="k", next_hop_address="q")
     old = node.configuration
     wanted = attrs.evolve(old, bindings=(*rest, new))
     edits = [Edit(BY_NAME["binding"], None, new)]
     changes = prepare(node, old, wanted, find_differences(old, wanted, edits), edits)
     assert len(list(stage(node, changes))) == 0
-    node.exchange.begin_turn()
+    node.hub.begin_turn()
     apply_settings(node, changes)
     # all of it is done in that turn, and by nothing but the one
-    assert not node.exchange.turn.deferred
-    node.exchange.finish_turn()
-    assert node.exchange.forwarder.exchanges.by_name["e"].bound is bound
+    assert not node.hub.turn.deferred
+    node.hub.finish_turn()
+    assert node.hub.forwarder.exchanges.by_name["e"].binding_set is bound
     assert len(bound.bindings) == count + 1
     assert [each and each.rule.next_hop for each in bound.matching("k")] == [None, "q"]
 

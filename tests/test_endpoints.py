@@ -86,7 +86,7 @@ async def test_new_connections_get_what_is_new_on_the_same_socket(change: dict[s
             await old.transfer(0, b"x")
             assert (await new.message())[1] == b"x"
         pumps = [await running.pump_of(old)]
-        assert pumps[0].tally is not None
+        assert pumps[0].counters is not None
 
 
 async def test_who_connects_while_a_listener_changes_is_let_in() -> None:
@@ -110,7 +110,7 @@ async def test_two_listeners_change_places() -> None:
             async with dialled(("127.0.0.1", listener.port)) as peer:
                 await peer.begin()
         await trio.testing.wait_all_tasks_blocked()
-        names = sorted(tally.name for tally in running.node.exchange.tallies)
+        names = sorted(counters.name for counters in running.node.hub.connection_counters)
         assert names == ["one", "two"]
 
 
@@ -187,8 +187,8 @@ async def test_a_connector_comes_and_goes_in_order() -> None:
             )
             await peer.say(Close())
         await running.until_empty()
-        running.node.exchange.tidy()
-        assert [tally.name for tally in running.node.exchange.tallies] == ["first"]
+        running.node.hub.tidy()
+        assert [counters.name for counters in running.node.hub.connection_counters] == ["first"]
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ async def test_a_connector_connects_anew_where_it_is_another(
         async with await listener.accept() as again:
             await open_as_server(Peer(again))
             await running.until(lambda: connector.pump is not None)
-            assert running.pumps[-1].tally is connector.tally
+            assert running.pumps[-1].counters is connector.counters
 
 
 async def test_links_of_a_removed_connector_are_told_and_settled() -> None:

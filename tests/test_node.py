@@ -52,7 +52,7 @@ def test_without_an_id_it_is_called_as_its_host() -> None:
 def test_frames_of_every_size_that_is_allowed_fit_the_read_buffer() -> None:
     listeners = (ListenerSettings(max_frame_size=1000), ListenerSettings(max_frame_size=100_000))
     node = Node(Configuration(listeners=listeners))
-    assert len(node.exchange.buffer) == 256 * 1024 + 100_000
+    assert len(node.hub.buffer) == 256 * 1024 + 100_000
 
 
 @pytest.mark.spec("B2.1-2")
@@ -124,4 +124,4 @@ async def test_links_are_stolen_as_configured(stealing: Any) -> None:
         for handle in range(2):
             await peer.say(attach_receiver(handle, name="l"))
             await peer.hear_until(Attach)
-        assert running.node.exchange.forwarder.link_names.stolen == (stealing == "same-user")
+        assert running.node.hub.forwarder.link_names.stolen == (stealing == "same-user")

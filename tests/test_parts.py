@@ -23,12 +23,12 @@ def test_the_parts_are_as_configured_and_go_by_the_clock_that_they_are_given() -
     parts = Parts(configuration, lambda: "token", lambda: now)
 
     assert parts.container_id == "a"
-    assert parts.exchange.turn.now == 5.0
+    assert parts.hub.turn.now == 5.0
     now = 7.5
-    parts.exchange.check_timers()
-    assert parts.exchange.turn.now == 7.5
-    assert parts.exchange.forwarder.backlog.limit_bytes == 2097152
-    assert parts.control.forwarder is parts.exchange.forwarder
+    parts.hub.check_timers()
+    assert parts.hub.turn.now == 7.5
+    assert parts.hub.forwarder.backlog.limit_bytes == 2097152
+    assert parts.control.forwarder is parts.hub.forwarder
 
 
 def test_dynamic_names_are_made_of_tokens() -> None:

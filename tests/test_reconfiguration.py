@@ -72,16 +72,16 @@ async def test_it_does_not_change_before_it_runs_nor_after() -> None:
 async def test_what_is_changed_is_kept_before_it_is_run(tmp_path: Path) -> None:
     configuration = listening(name="l")
     wanted = attrs.evolve(configuration, addresses=(AddressSettings(prefix="a"),))
-    keeper = StateFile(tmp_path / "state")
+    state_file = StateFile(tmp_path / "state")
     async with running_node(configuration) as running:
         node = running.node
         assert (await node.apply(wanted)).saved is None
-        node.keeper = keeper
+        node.state_file = state_file
         applied = await node.apply(configuration, "back")
-        assert (applied.saved, applied.revision) == (str(keeper.file), 3)
-        assert not keeper.file.exists()
+        assert (applied.saved, applied.revision) == (str(state_file.file), 3)
+        assert not state_file.file.exists()
         await node.apply(wanted)
-        saved = load_saved(keeper.file)
+        saved = load_saved(state_file.file)
         assert saved is not None
         assert (saved.configuration, saved.revision) == (wanted, 4)
         causes = [(each.number, each.cause) for each in node.history]
@@ -91,7 +91,7 @@ async def test_what_is_changed_is_kept_before_it_is_run(tmp_path: Path) -> None:
 async def test_what_comes_too_late_is_neither_run_nor_kept(tmp_path: Path) -> None:
     configuration = listening(name="l")
     wanted = attrs.evolve(configuration, addresses=(AddressSettings(prefix="a"),))
-    keeper = StateFile(tmp_path / "state")
+    state_file = StateFile(tmp_path / "state")
     kept: list[bool] = []
     async with running_node(configuration) as running:
 
@@ -103,7 +103,7 @@ async def test_what_comes_too_late_is_neither_run_nor_kept(tmp_path: Path) -> No
                 trio.from_thread.run_sync(running.stop.set)
                 trio.from_thread.run(trio.testing.wait_all_tasks_blocked)
 
-        running.node.keeper = Ending(keeper.file)
+        running.node.state_file = Ending(state_file.file)
         with pytest.raises(NotApplied, match="shutting down"):
             await running.node.apply(wanted)
         assert running.node.configuration is configuration
@@ -113,7 +113,7 @@ async def test_what_comes_too_late_is_neither_run_nor_kept(tmp_path: Path) -> No
 async def test_what_cannot_be_kept_is_not_run(tmp_path: Path) -> None:
     configuration = listening(name="l")
     async with running_node(configuration) as running:
-        running.node.keeper = StateFile(tmp_path / "gone" / "state")
+        running.node.state_file = StateFile(tmp_path / "gone" / "state")
         port = free_port()
         another = ListenerSettings(name="m", port=port)
         wanted = attrs.evolve(configuration, listeners=(*configuration.listeners, another))

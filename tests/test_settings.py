@@ -126,7 +126,7 @@ async def test_link_routes_come_and_go_and_those_that_stay_are_the_same() -> Non
         assert routing.configured(one.name) is first
         assert routing.configured(other.name) not in (None, second)
         await change(running, link_routes=())
-        assert len(running.node.exchange.forwarder.link_routes) == 0
+        assert len(running.node.hub.forwarder.link_routes) == 0
 
 
 async def test_auto_links_come_and_go_and_follow_their_addresses() -> None:
@@ -134,19 +134,19 @@ async def test_auto_links_come_and_go_and_follow_their_addresses() -> None:
     async with running_node() as running:
         auto_links = running.node.control.auto_links
         await change(running, auto_links=(auto_link,))
-        assert list(auto_links.plans) == [auto_link.name]
+        assert list(auto_links.rules) == [auto_link.name]
         assert running.node.table.treatment("q") == BALANCED
         closed = RouterSettings(default_distribution="unavailable")
         await change(running, auto_links=(auto_link,), router=closed)
         assert running.node.table.treatment("q") == BALANCED
         await change(running, auto_links=(), router=closed)
-        assert auto_links.plans == {}
+        assert auto_links.rules == {}
         assert running.node.table.treatment("q") == UNAVAILABLE
 
 
 async def test_numbers_change_where_they_are_kept() -> None:
     async with running_node() as running:
-        forwarder = running.node.exchange.forwarder
+        forwarder = running.node.hub.forwarder
         router = RouterSettings(
             memory_limit_bytes=2**21,
             terminus_timeout_limit_seconds=5,
@@ -159,7 +159,7 @@ async def test_numbers_change_where_they_are_kept() -> None:
         )
         await change(running, router=router)
         assert forwarder.backlog.limit_bytes == 2**21
-        ledger = running.node.exchange.turn.ledger
+        ledger = running.node.hub.turn.ledger
         assert (ledger.limit_bytes, ledger.connection_limit_bytes) == (2**26, 2**25)
         router = attrs.evolve(
             router, state_limit_bytes=5_000_000, connection_state_limit_bytes=1_000_000
@@ -183,7 +183,7 @@ async def test_links_that_are_there_have_names_once_names_count() -> None:
     async with running_node(configuration) as running, dialled(running.address) as peer:
         await peer.begin()
         await peer.attach_receiver("q")
-        names = running.node.exchange.forwarder.link_names
+        names = running.node.hub.forwarder.link_names
         assert len(names) == 0
         await change(running, router=RouterSettings(link_stealing="any"))
         assert len(names) == 1

@@ -118,7 +118,7 @@ class Demonstration:
             word = NAMES_OF_OUTCOMES.get(type(sending.outcome), "settled")
             self.orders.told[numbers.pop(sending)] = word
 
-        sender.outcome_told = settled
+        sender.on_settled = settled
         while not self.stopping.is_set():
             await sender.wait_for_room()
             number = self.orders.sent

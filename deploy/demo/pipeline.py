@@ -129,7 +129,7 @@ class Demonstration:
 
     async def _send(self, address: str, connection: ClientConnection) -> None:
         sender = await connection.open_sender(address, window=200)
-        sender.outcome_told = lambda sending: self._count(
+        sender.on_settled = lambda sending: self._count(
             address, type(sending.outcome).__name__.lower()
         )
         number = 0

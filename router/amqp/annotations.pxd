@@ -10,7 +10,7 @@ cdef int DESCRIBED
 cdef Py_ssize_t OUTSIDE
 
 @cython.locals(left=Py_ssize_t, count=Py_ssize_t)
-cpdef bint are_foreign(TransferFrame frame, Py_ssize_t at, Py_ssize_t end) except -1
+cpdef bint have_no_own_keys(TransferFrame frame, Py_ssize_t at, Py_ssize_t end) except -1
 
 @cython.locals(constructor=int)
 cdef bint _is_own(TransferFrame frame, Py_ssize_t at, Py_ssize_t end) except -1

@@ -23,7 +23,7 @@ DESCRIBED = 0x00
 OUTSIDE = -1
 
 
-def are_foreign(frame: TransferFrame, at: int, end: int) -> bool:
+def have_no_own_keys(frame: TransferFrame, at: int, end: int) -> bool:
     """Return whether `frame.octets[at:end]` is a map without any of the router's own keys.
 
     The octets begin with a map's constructor. The answer is also False if the entries do not match

@@ -1,6 +1,6 @@
 cimport cython
 from router.amqp cimport octets
-from router.amqp.annotations cimport are_foreign
+from router.amqp.annotations cimport have_no_own_keys
 from router.amqp.reading cimport TransferFrame
 
 cdef int HEADER

@@ -12,7 +12,7 @@ finds its whole head in the first frame.
 from __future__ import annotations
 
 from router.amqp import octets
-from router.amqp.annotations import are_foreign
+from router.amqp.annotations import have_no_own_keys
 from router.amqp.constants import Descriptor
 from router.amqp.peek import PRIORITY as PRIORITY_MEANT, find_header
 from router.amqp.reading import TransferFrame
@@ -297,7 +297,7 @@ def is_plain(frame: TransferFrame) -> bool:
             at += 8 + octets.read_u32(frame.octets, at + 4)
         else:
             return False
-        if code == MESSAGE_ANNOTATIONS and (at > end or not are_foreign(frame, value_at, at)):
+        if code == MESSAGE_ANNOTATIONS and (at > end or not have_no_own_keys(frame, value_at, at)):
             return False
         before = code
     return at == end

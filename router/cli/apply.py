@@ -17,11 +17,11 @@ from router.cli.advice import Bounds
 from router.cli.apply_advice import advice_from, apply_advice
 from router.cli.exit_codes import Incomplete, run_command
 from router.cli.render import JsonMap, as_json
-from router.cli.router_options import RouterTarget, ask, place_options
+from router.cli.router_options import RouterTarget, run_with_management, target_options
 from router.client import ManagementClient, RequestRefused
 from router.config.difference_text import format_difference
 from router.config.differences import Difference, FieldChange
-from router.config.qdrouterd.form import detect_form
+from router.config.qdrouterd.syntax import detect_syntax
 from router.management.names import SOURCE
 
 STDIN: Final = "standard input"
@@ -32,7 +32,7 @@ _COLOURS: Final = {"added": "green", "changed": "yellow", "removed": "red"}
 
 
 @attrs.frozen
-class Order:
+class ApplyRequest:
     """Operation to perform, and how to report it. `text` is the new configuration."""
 
     text: str | None = None
@@ -103,9 +103,9 @@ def _read_revision(
 @click.option("--show", is_flag=True, help="Print the running configuration, without passwords.")
 @click.option("--export", is_flag=True, help="Print the running configuration, with passwords.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@place_options
+@target_options
 def apply(
-    place: RouterTarget,
+    target: RouterTarget,
     file: str | None,
     rollback: int | str | None,
     advice: str | None,
@@ -138,18 +138,18 @@ def apply(
         _check_asking(is_sure=is_sure, as_json=as_json)
         found = advice_from(_read_text(advice), name)
         wanted = _say_yes if how["yes"] else _is_wanted
-        work = partial(apply_advice, place, found, Bounds(step, least_samples), wanted=wanted)
+        work = partial(apply_advice, target, found, Bounds(step, least_samples), wanted=wanted)
         sys.exit(run_command(partial(work, dry_run=how["dry_run"], as_json=as_json)))
     if history:
-        ask(place, lambda management: _history(management, as_json))
+        run_with_management(target, lambda management: _history(management, as_json))
     elif show or export:
-        ask(place, lambda management: _configuration(management, export, as_json))
+        run_with_management(target, lambda management: _configuration(management, export, as_json))
     else:
         text = None if file is None else _read(file)
-        order = Order(text, _name_of(file), rollback, as_json=as_json)
-        order = attrs.evolve(order, dry_run=how["dry_run"], yes=how["yes"])
-        _check_asking(is_sure=order.yes or order.dry_run, as_json=as_json)
-        ask(place, lambda management: _become(management, order))
+        request = ApplyRequest(text, _name_of(file), rollback, as_json=as_json)
+        request = attrs.evolve(request, dry_run=how["dry_run"], yes=how["yes"])
+        _check_asking(is_sure=request.yes or request.dry_run, as_json=as_json)
+        run_with_management(target, lambda management: _become(management, request))
 
 
 def _name_of(file: str | None) -> str:
@@ -173,7 +173,7 @@ def _read_text(file: str) -> str:
 
 def _read(file: str) -> str:
     text = _read_text(file)
-    if detect_form(text) != "toml":
+    if detect_syntax(text) != "toml":
         raise click.UsageError(
             f"{file} is a Dispatch configuration: convert it with `trioute convert` and apply the "
             "result"
@@ -181,35 +181,35 @@ def _read(file: str) -> str:
     return text
 
 
-async def _become(management: ManagementClient, order: Order) -> None:
-    looked = await _asked(management, order, {"dryRun": True})
-    if not order.as_json:
+async def _become(management: ManagementClient, request: ApplyRequest) -> None:
+    looked = await _asked(management, request, {"dryRun": True})
+    if not request.as_json:
         _print(_lines(looked))
     if not looked["count"]:
-        _tell(order, looked, "nothing to do: the router runs this configuration already")
+        _tell(request, looked, "nothing to do: the router runs this configuration already")
         return
-    if order.dry_run:
-        _tell(order, looked, "nothing was changed")
+    if request.dry_run:
+        _tell(request, looked, "nothing was changed")
         return
-    if not order.yes and not await _is_wanted(looked["count"]):
+    if not request.yes and not await _is_wanted(looked["count"]):
         raise Incomplete("nothing was changed")
-    done = await _asked(management, order, {"ifRevision": looked["revision"]})
+    done = await _asked(management, request, {"ifRevision": looked["revision"]})
     kept = f"kept in {done['saved']}" if done["saved"] else "lost when the router stops"
-    _tell(order, done, f"revision {done['revision']} runs; it is {kept}")
+    _tell(request, done, f"revision {done['revision']} runs; it is {kept}")
 
 
 async def _asked(
-    management: ManagementClient, order: Order, further: Mapping[str, object]
+    management: ManagementClient, request: ApplyRequest, further: Mapping[str, object]
 ) -> JsonMap:
     timeout_s = max(LEAST_TIMEOUT_S, management.timeout_s)
-    properties = {**order.properties, **further}
+    properties = {**request.properties, **further}
     try:
         body: JsonMap = await management.request(
-            order.operation, properties, order.text, timeout_s=timeout_s
+            request.operation, properties, request.text, timeout_s=timeout_s
         )
     except RequestRefused as refused:
         # mistakes refer to the file by its name here
-        text = refused.description.replace(f"{SOURCE}:", f"{order.name or SOURCE}:")
+        text = refused.description.replace(f"{SOURCE}:", f"{request.name or SOURCE}:")
         raise RequestRefused(refused.status, text) from None
     return body
 
@@ -226,8 +226,8 @@ async def _say_yes(_: int) -> bool:
     return True
 
 
-def _tell(order: Order, answer: JsonMap, sentence: str) -> None:
-    if order.as_json:
+def _tell(request: ApplyRequest, answer: JsonMap, sentence: str) -> None:
+    if request.as_json:
         _print([json.dumps(as_json(dict(answer)), indent=2, ensure_ascii=False)])
     else:
         _print([sentence])

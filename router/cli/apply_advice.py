@@ -149,7 +149,7 @@ async def _step_at(
 
 
 async def apply_advice(
-    place: RouterTarget,
+    target: RouterTarget,
     advice: Advice,
     bounds: Bounds,
     *,
@@ -161,8 +161,8 @@ async def apply_advice(
 
     Raises Incomplete if any advised change was not made.
     """
-    async with connect(place.url, timeout_s=place.timeout_s) as connection:
-        network = Network(connection, place.timeout_s)
+    async with connect(target.url, timeout_s=target.timeout_s) as connection:
+        network = Network(connection, target.timeout_s)
         steps = await plan(network, advice, bounds)
         to_do = [each for each in steps if not each.left_out]
         if not as_json:

@@ -17,7 +17,7 @@ SortKey = tuple[int | str, ...]
 class Options(TypedDict, total=False):
     """Optional arguments of `Column`."""
 
-    made: Callable[[Entity], object]
+    compute: Callable[[Entity], object]
     detail: bool
     alarming: Callable[[object], bool]
 
@@ -26,28 +26,28 @@ class Options(TypedDict, total=False):
 class Column:
     """Column of a table: its head, the attribute it shows, and the format.
 
-    `made` computes the value from several attributes. A column with `detail` is shown only if more
-    detail is requested; `alarming` returns whether a value deserves attention.
+    `compute` computes the value from several attributes. A column with `detail` is shown only if
+    more detail is requested; `alarming` returns whether a value deserves attention.
     """
 
     head: Head
     attribute: str
     form: Callable[[object], str] = value_formats.text
-    made: Callable[[Entity], object] | None = None
+    compute: Callable[[Entity], object] | None = None
     detail: bool = False
     alarming: Callable[[object], bool] | None = None
 
     def value(self, entity: Entity) -> object:
         """Return the value of an entity in this column."""
-        return entity.get(self.attribute) if self.made is None else self.made(entity)
+        return entity.get(self.attribute) if self.compute is None else self.compute(entity)
 
 
 @attrs.frozen
 class View:
     """Table of entities of one type: its columns, and which entities it shows in which order.
 
-    `counters` are pairs of header and attribute, whose rates are shown while watching. `nothing` is
-    shown instead of the table if there are no entities. With `is_sheet`, the view shows only one
+    `counters` are pairs of header and attribute, whose rates are shown while watching. `empty_text`
+    is shown instead of the table if there are no entities. With `is_sheet`, the view shows only one
     entity, with its attributes below each other.
     """
 
@@ -55,7 +55,7 @@ class View:
     title: str
     kind: str
     columns: tuple[Column, ...]
-    nothing: str
+    empty_text: str
     order: Callable[[Entity], SortKey] = lambda entity: text_order(entity.get("name"))
     keep: Callable[[Entity], bool] = lambda _: True
     counters: tuple[tuple[str, str], ...] = ()
@@ -96,7 +96,7 @@ def octets(header: str, attribute: str, rank: int = 1, **options: Unpack[Options
     return Column(Head(header, right=True, rank=rank), attribute, value_formats.octets, **options)
 
 
-def some(value: object) -> bool:
+def is_positive(value: object) -> bool:
     """Return whether a value is a number above 0."""
     return isinstance(value, int) and value > 0
 

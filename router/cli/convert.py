@@ -9,9 +9,9 @@ import click
 from router.config.load import read_text
 from router.config.mistakes import InvalidConfiguration, Mistake
 from router.config.qdrouterd.converting import format_converted
-from router.config.qdrouterd.form import detect_form
 from router.config.qdrouterd.reading import InvalidDispatch, parse_dispatch
 from router.config.qdrouterd.report import FLAG
+from router.config.qdrouterd.syntax import detect_syntax
 from router.config.replacing import replace_file
 from router.net.first_frames import find_too_long
 
@@ -61,15 +61,15 @@ def convert(file: Path, output: Path | None, weaker_security: bool) -> None:
 
 def _converted(file: Path, output: Path | None, weaker_security: bool) -> str:
     text, source = read_text(file), str(file)
-    form = detect_form(text, file.suffix)
-    if form == "toml":
+    syntax = detect_syntax(text, file.suffix)
+    if syntax == "toml":
         raise InvalidConfiguration([Mistake(source, 0, 0, "", "", "is TOML already")])
     moved = parse_dispatch(
         text,
-        form,
+        syntax,
         source=source,
         folder=file.parent,
-        further=[find_too_long],
+        extra_checks=[find_too_long],
         weaker_security=weaker_security,
     )
     # files that it names stay where they are

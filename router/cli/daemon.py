@@ -32,12 +32,12 @@ class Parent:
 
     _pipe: int
 
-    def tell_running(self) -> None:
+    def report_running(self) -> None:
         """Make the original process exit with 0."""
         os.write(self._pipe, _RUNS)
         os.close(self._pipe)
 
-    def tell_failure(self, text: str) -> None:
+    def report_failure(self, text: str) -> None:
         """Make the original process print a line; it exits with 1 when the daemon ends."""
         os.write(self._pipe, f"{text}\n".encode())
 
@@ -45,7 +45,7 @@ class Parent:
 def become_daemon() -> Parent:
     """Continue as a daemon in the root folder, and return the original process.
 
-    The original process exits with 0 once `Parent.tell_running` is called. If the daemon ends
+    The original process exits with 0 once `Parent.report_running` is called. If the daemon ends
     before that, the original process exits with 1. Until `write_log_to` is called, the original
     process prints what the daemon writes on standard error.
     """

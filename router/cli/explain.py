@@ -16,7 +16,7 @@ from router.cli.exit_codes import Incomplete
 from router.cli.explain_network import format_network
 from router.cli.explain_stuck import format_stuck
 from router.cli.render import JsonMap, as_json
-from router.cli.router_options import RouterTarget, ask, place_options
+from router.cli.router_options import RouterTarget, run_with_management, target_options
 from router.cli.tables import Cell, Head, lay_out
 from router.cli.value_formats import number, text
 from router.client import ManagementClient
@@ -77,9 +77,9 @@ def read_who(_context: click.Context, _parameter: click.Parameter, value: str) -
     metavar="N",
     help="Limit lines to N cells. [default: the terminal's width; without a terminal, no limit]",
 )
-@place_options
+@target_options
 def explain(
-    place: RouterTarget, who: Who, direction: str, address: str, is_json: bool, width: int | None
+    target: RouterTarget, who: Who, direction: str, address: str, is_json: bool, width: int | None
 ) -> None:
     """Explain whether a user's messages flow to or from ADDRESS, and why.
 
@@ -105,7 +105,7 @@ def explain(
         if not told["flows"]:
             raise Incomplete("")
 
-    ask(place, work)
+    run_with_management(target, work)
 
 
 def format_explanation(who: Who, told: JsonMap, width: int | None) -> Iterator[str]:

@@ -11,7 +11,7 @@ import attrs
 import click
 
 from router.cli.render import JsonMap, as_json
-from router.cli.router_options import RouterTarget, ask, place_options
+from router.cli.router_options import RouterTarget, run_with_management, target_options
 from router.client import ManagementClient, RequestRefused
 from router.management.names import PREFIX, long_name
 
@@ -25,7 +25,7 @@ MOST_AT_ONCE: Final = 5000
 
 
 class Given(TypedDict):
-    """Arguments and options of the command that become fields of an `Order` unchanged."""
+    """Arguments and options of the command that become fields of an `ManageRequest` unchanged."""
 
     arguments: tuple[str, ...]
     kind: str | None
@@ -37,7 +37,7 @@ class Given(TypedDict):
 
 
 @attrs.frozen
-class Order:
+class ManageRequest:
     """Operation, the entity that it applies to, and how to print the response."""
 
     operation: str
@@ -93,8 +93,8 @@ class Order:
     show_default=True,
     help="Indent JSON by this many spaces; -1 prints it on one line.",
 )
-@place_options
-def manage(place: RouterTarget, operation: str, indent: int, **given: Unpack[Given]) -> None:
+@target_options
+def manage(target: RouterTarget, operation: str, indent: int, **given: Unpack[Given]) -> None:
     """Perform a management OPERATION at a router, and print the response as JSON.
 
     \b
@@ -112,77 +112,86 @@ def manage(place: RouterTarget, operation: str, indent: int, **given: Unpack[Giv
     Exits with 0 on success, 1 if the router refused, and 3 if there was no connection or no
     response.
     """  # noqa: D301  (click reads \b)
-    order = Order(operation=operation.upper(), indent=None if indent < 0 else indent, **given)
+    request = ManageRequest(
+        operation=operation.upper(), indent=None if indent < 0 else indent, **given
+    )
     # the input is checked before connecting
-    if order.operation in ("CREATE", "UPDATE"):
-        entities = order.attributes()
-        if order.operation == "CREATE" and len(entities) > 1:
-            ask(place, lambda management: _create_all(management, order, entities))
+    if request.operation in ("CREATE", "UPDATE"):
+        entities = request.attributes()
+        if request.operation == "CREATE" and len(entities) > 1:
+            run_with_management(
+                target, lambda management: _create_all(management, request, entities)
+            )
             return
-        ask(place, lambda management: _each(management, order, entities))
-    elif order.operation in _USUAL:
-        perform = _USUAL[order.operation]
-        ask(place, lambda management: perform(management, order))
+        run_with_management(target, lambda management: _each(management, request, entities))
+    elif request.operation in _USUAL:
+        perform = _USUAL[request.operation]
+        run_with_management(target, lambda management: perform(management, request))
     else:
-        properties = order.assignments() | _json_map(order.properties)
-        body = None if order.body is None else _json_or_text(order.body)
-        ask(place, lambda management: _other(management, order, properties, body))
+        properties = request.assignments() | _json_map(request.properties)
+        body = None if request.body is None else _json_or_text(request.body)
+        run_with_management(
+            target, lambda management: _other(management, request, properties, body)
+        )
 
 
-async def _query(management: ManagementClient, order: Order) -> None:
-    table = await management.query(_type(order.kind), order.arguments)
-    _print(table.entities(), order)
+async def _query(management: ManagementClient, request: ManageRequest) -> None:
+    table = await management.query(_type(request.kind), request.arguments)
+    _print(table.entities(), request)
 
 
-async def _read(management: ManagementClient, order: Order) -> None:
+async def _read(management: ManagementClient, request: ManageRequest) -> None:
     _print(
-        await management.read(_type(order.kind), name=order.name, identity=order.identity), order
+        await management.read(_type(request.kind), name=request.name, identity=request.identity),
+        request,
     )
 
 
-async def _delete(management: ManagementClient, order: Order) -> None:
-    await management.delete(_type(order.kind), name=order.name, identity=order.identity)
+async def _delete(management: ManagementClient, request: ManageRequest) -> None:
+    await management.delete(_type(request.kind), name=request.name, identity=request.identity)
 
 
-async def _about_types(management: ManagementClient, order: Order) -> None:
-    kind = order.kind or next(iter(order.arguments), None)
-    _print(await management.request(order.operation, {"entityType": _type(kind)}), order)
+async def _about_types(management: ManagementClient, request: ManageRequest) -> None:
+    kind = request.kind or next(iter(request.arguments), None)
+    _print(await management.request(request.operation, {"entityType": _type(kind)}), request)
 
 
 async def _other(
-    management: ManagementClient, order: Order, properties: JsonMap, body: object
+    management: ManagementClient, request: ManageRequest, properties: JsonMap, body: object
 ) -> None:
-    about = {"type": _type(order.kind), "name": order.name, "identity": order.identity}
-    _print(await management.request(order.operation, {**about, **properties}, body), order)
+    about = {"type": _type(request.kind), "name": request.name, "identity": request.identity}
+    _print(await management.request(request.operation, {**about, **properties}, body), request)
 
 
 async def _create_all(
-    management: ManagementClient, order: Order, entities: Sequence[JsonMap]
+    management: ManagementClient, request: ManageRequest, entities: Sequence[JsonMap]
 ) -> None:
     """Create many entities, in requests of up to `MOST_AT_ONCE`, each as a whole or not at all."""
     made: list[object] = []
     try:
         for begin in range(0, len(entities), MOST_AT_ONCE):
-            bodies = [_typed(order, each) for each in entities[begin : begin + MOST_AT_ONCE]]
+            bodies = [_typed(request, each) for each in entities[begin : begin + MOST_AT_ONCE]]
             made += await management.request("CREATE", {}, bodies)
     finally:
         if made:
-            _print(made, order)
+            _print(made, request)
 
 
-def _typed(order: Order, attributes: JsonMap) -> JsonMap:
+def _typed(request: ManageRequest, attributes: JsonMap) -> JsonMap:
     """Return the attributes of an entity, with the long name of its type."""
-    name = {} if order.name is None else {"name": order.name}
-    return {**attributes, **name, "type": _type(order.kind or attributes.get("type"))}
+    name = {} if request.name is None else {"name": request.name}
+    return {**attributes, **name, "type": _type(request.kind or attributes.get("type"))}
 
 
-async def _each(management: ManagementClient, order: Order, entities: Sequence[JsonMap]) -> None:
+async def _each(
+    management: ManagementClient, request: ManageRequest, entities: Sequence[JsonMap]
+) -> None:
     """Create or update each entity, and print the results; stop at the first refusal."""
     done = []
     try:
         for number, attributes in enumerate(entities, 1):
             try:
-                done.append(await _changed(management, order, dict(attributes)))
+                done.append(await _changed(management, request, dict(attributes)))
             except RequestRefused as refused:
                 if len(entities) == 1:
                     raise
@@ -190,22 +199,24 @@ async def _each(management: ManagementClient, order: Order, entities: Sequence[J
                 raise RequestRefused(refused.status, where) from None
     finally:
         if done:
-            _print(done if len(entities) > 1 else done[0], order)
+            _print(done if len(entities) > 1 else done[0], request)
 
 
-async def _changed(management: ManagementClient, order: Order, attributes: JsonMap) -> JsonMap:
+async def _changed(
+    management: ManagementClient, request: ManageRequest, attributes: JsonMap
+) -> JsonMap:
     """Create or update one entity, named by options or by `attributes`; return its attributes."""
-    kind = _type(order.kind or attributes.get("type"))
-    name = order.name or attributes.get("name")
+    kind = _type(request.kind or attributes.get("type"))
+    name = request.name or attributes.get("name")
     if "type" in attributes:
         attributes["type"] = _type(attributes["type"])
-    if order.operation == "CREATE":
+    if request.operation == "CREATE":
         return await management.create(kind, attributes, name=name)
-    identity = order.identity or attributes.get("identity")
+    identity = request.identity or attributes.get("identity")
     return await management.update(kind, attributes, name=name, identity=identity)
 
 
-_USUAL: Final[dict[str, Callable[[ManagementClient, Order], Awaitable[None]]]] = {
+_USUAL: Final[dict[str, Callable[[ManagementClient, ManageRequest], Awaitable[None]]]] = {
     "QUERY": _query,
     "READ": _read,
     "DELETE": _delete,
@@ -270,9 +281,9 @@ def _json_map(text: str | None) -> JsonMap:
     return value
 
 
-def _print(body: object, order: Order) -> None:
+def _print(body: object, request: ManageRequest) -> None:
     """Print text unchanged, anything else as JSON, and nothing for None."""
     if isinstance(body, str):
         click.echo(body)
     elif body is not None:
-        click.echo(json.dumps(as_json(body), indent=order.indent, ensure_ascii=False))
+        click.echo(json.dumps(as_json(body), indent=request.indent, ensure_ascii=False))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from router.cli.columns import View, octets, some, text, word
+from router.cli.columns import View, is_positive, octets, text, word
 
 MEMORY: Final = View(
     "memory",
@@ -13,7 +13,7 @@ MEMORY: Final = View(
     (
         octets("virtual", "memoryUsage"),
         octets("resident", "residentMemoryUsage"),
-        octets("waiting messages", "memoryWaiting", alarming=some),
+        octets("waiting messages", "memoryWaiting", alarming=is_positive),
         octets("messages with incomplete headers", "memoryHeads"),
         octets("messages kept for redelivery", "memoryRedelivery"),
         octets("incomplete frames", "memoryInput"),
@@ -23,7 +23,7 @@ MEMORY: Final = View(
         octets("of these, suspended links", "memorySuspended"),
         octets("limit for state", "memoryStateLimit"),
         octets("limit for the state of one connection", "memoryConnectionStateLimit"),
-        word("refused because of these limits", "stateRefused", alarming=some),
+        word("refused because of these limits", "stateRefused", alarming=is_positive),
     ),
     "The router reports no memory use.",
     is_sheet=True,

@@ -20,7 +20,7 @@ from router.cli.daemon import (
     write_pid,
 )
 from router.cli.run import STOPS, WEAKER_SECURITY, End, run_until_stopped, say
-from router.cli.startup import begin
+from router.cli.startup import load_startup
 from router.config.qdrouterd.report import FLAG
 from router.endpoints import ListenerAddresses
 from router.errors import ConfigurationError
@@ -90,16 +90,16 @@ def command(
 
 def _run(file: Path, folder: Path, parent: Parent | None, weaker_security: bool) -> End:
     try:
-        beginning = begin(file, weaker_security=weaker_security)
+        startup = load_startup(file, weaker_security=weaker_security)
     except ConfigurationError as error:
         say(str(error))
         return End(EXIT_FAILED)
-    report = beginning.base.report
+    report = startup.base.report
     log_file = None if report is None or not report.log_file else folder / report.log_file
     if parent is None:
         if log_file is not None:
             write_log_to(log_file)
-        return run_until_stopped(beginning, _ignore_start, stops=STOPS_OF_DISPATCH)
+        return run_until_stopped(startup, _ignore_start, stops=STOPS_OF_DISPATCH)
     if log_file is None:
         say(
             f"trioute-qdrouterd: there will be no log: {file} has no log entity of module DEFAULT "
@@ -108,10 +108,10 @@ def _run(file: Path, folder: Path, parent: Parent | None, weaker_security: bool)
     write_log_to(log_file)
     waiting = parent
 
-    def tell_running(_: Node, __: list[ListenerAddresses], ___: Path | None) -> None:
-        waiting.tell_running()
+    def report_running(_: Node, __: list[ListenerAddresses], ___: Path | None) -> None:
+        waiting.report_running()
 
-    return run_until_stopped(beginning, tell_running, parent.tell_failure, STOPS_OF_DISPATCH)
+    return run_until_stopped(startup, report_running, parent.report_failure, STOPS_OF_DISPATCH)
 
 
 def _ignore_start(_: Node, __: list[ListenerAddresses], ___: Path | None) -> None:

@@ -110,22 +110,22 @@ def receive(
         raise click.UsageError("give an address in the URL")
     shown = shown or ("none" if as_json else "body")
     plan = Plan(url, count, credit, settle, presettled, drain, shown, timeout)
-    tally = RunStatistics("received", time.monotonic())
+    statistics = RunStatistics("received", time.monotonic())
 
     async def work() -> None:
-        await receive_all(plan, tally)
+        await receive_all(plan, statistics)
 
     # a live line among the messages would be unreadable if both go to one terminal
     live = shown == "none" or not sys.stdout.isatty()
-    sys.exit(run(work, tally, Report(as_json=as_json, quiet=quiet, live=live)))
+    sys.exit(run(work, statistics, Report(as_json=as_json, quiet=quiet, live=live)))
 
 
-async def receive_all(plan: Plan, tally: RunStatistics) -> None:
+async def receive_all(plan: Plan, statistics: RunStatistics) -> None:
     """Connect and receive.
 
     Raises Incomplete if fewer messages arrived than requested, and ClientError.
     """
-    tally.state = "connecting"
+    statistics.state = "connecting"
     async with connect(plan.url) as connection:
         receiver = await connection.open_receiver(
             plan.url.address,
@@ -134,56 +134,56 @@ async def receive_all(plan: Plan, tally: RunStatistics) -> None:
             presettled=plan.presettled,
             drain=plan.drain,
         )
-        tally.state = "waiting for messages"
+        statistics.state = "waiting for messages"
         if plan.shown == "none":
-            await _count_messages(receiver, plan, tally)
+            await _count_messages(receiver, plan, statistics)
         else:
-            await _print_messages(receiver, plan, tally)
-    if plan.drain and plan.count is not None and tally.count < plan.count:
-        raise Incomplete(f"only {tally.count} of {plan.count} messages were available")
+            await _print_messages(receiver, plan, statistics)
+    if plan.drain and plan.count is not None and statistics.count < plan.count:
+        raise Incomplete(f"only {statistics.count} of {plan.count} messages were available")
 
 
-async def _count_messages(receiver: Receiver, plan: Plan, tally: RunStatistics) -> None:
-    while await _next_came(receiver, plan, tally):
+async def _count_messages(receiver: Receiver, plan: Plan, statistics: RunStatistics) -> None:
+    while await _next_came(receiver, plan, statistics):
         while receiver.waiting:
-            _settle(_take(receiver, tally), plan, tally)
+            _settle(_take(receiver, statistics), plan, statistics)
 
 
-async def _print_messages(receiver: Receiver, plan: Plan, tally: RunStatistics) -> None:
+async def _print_messages(receiver: Receiver, plan: Plan, statistics: RunStatistics) -> None:
     """Print all waiting messages in one write, and settle them once they are printed.
 
     The reader of the output may stop for a while; the connection is kept alive meanwhile.
     """
-    while await _next_came(receiver, plan, tally):
+    while await _next_came(receiver, plan, statistics):
         output = bytearray()
         printed = []
         while receiver.waiting and len(output) < OUTPUT_BYTES:
-            received = _take(receiver, tally)
+            received = _take(receiver, statistics)
             output += _rendered(received, plan.shown)
             printed.append(received)
         await trio.to_thread.run_sync(_write, output, abandon_on_cancel=True)
         for received in printed:
-            _settle(received, plan, tally)
+            _settle(received, plan, statistics)
 
 
-def _take(receiver: Receiver, tally: RunStatistics) -> ReceivedMessage:
+def _take(receiver: Receiver, statistics: RunStatistics) -> ReceivedMessage:
     received = receiver.receive_nowait()
-    tally.add(len(received.payload), time.monotonic())
+    statistics.add(len(received.payload), time.monotonic())
     sent_ns = find_sent_ns(received.payload)
     if sent_ns is not None:
-        tally.latencies.add(time.time_ns() - sent_ns)
+        statistics.latencies.add(time.time_ns() - sent_ns)
     return received
 
 
-def _settle(received: ReceivedMessage, plan: Plan, tally: RunStatistics) -> None:
+def _settle(received: ReceivedMessage, plan: Plan, statistics: RunStatistics) -> None:
     if received.is_settled:
-        tally.outcomes["settled"] += 1
+        statistics.outcomes["settled"] += 1
     else:
         SETTLE[plan.settle](received)
-        tally.outcomes[OUTCOMES[plan.settle]] += 1
+        statistics.outcomes[OUTCOMES[plan.settle]] += 1
 
 
-async def _next_came(receiver: Receiver, plan: Plan, tally: RunStatistics) -> bool:
+async def _next_came(receiver: Receiver, plan: Plan, statistics: RunStatistics) -> bool:
     """Wait for a message; return False if there are no more.
 
     Raises Incomplete if none arrives in time.
@@ -194,7 +194,7 @@ async def _next_came(receiver: Receiver, plan: Plan, tally: RunStatistics) -> bo
     if plan.count is None:
         return False
     raise Incomplete(
-        f"received {tally.count} of {plan.count} messages, and no other one within "
+        f"received {statistics.count} of {plan.count} messages, and no other one within "
         f"{plan.timeout_s:g} s"
     )
 

@@ -31,11 +31,11 @@ class RouterTarget:
     timeout_s: float = TIMEOUT_S
 
 
-def place_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that select a router to a command, which receives them as `place`."""
+def target_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that select a router to a command, which receives them as `target`."""
 
     @functools.wraps(command)
-    def placed(
+    def with_target(
         bus: Url,
         router: str | None,
         edge_router: str | None,
@@ -52,11 +52,11 @@ def place_options(command: Callable[..., None]) -> Callable[..., None]:
             node = f"_topo/0/{router}/{MANAGEMENT_NODE}"
         elif edge_router is not None:
             node = f"_edge/{edge_router}/{MANAGEMENT_NODE}"
-        command(place=RouterTarget(url, node, timeout), **options)
+        command(target=RouterTarget(url, node, timeout), **options)
 
     for option in reversed(_OPTIONS):
-        placed = option(placed)
-    return placed
+        with_target = option(with_target)
+    return with_target
 
 
 _OPTIONS: Final = (
@@ -108,12 +108,17 @@ def _with_user(url: Url, name: str | None, file: Path | None) -> Url:
     if file is not None:
         if url.user is None:
             raise click.UsageError("--sasl-password-file needs a user")
-        lines = file.read_text(encoding="utf-8").splitlines()
+        try:
+            lines = file.read_text(encoding="utf-8").splitlines()
+        except UnicodeDecodeError:
+            raise click.UsageError(f"--sasl-password-file: {file} is not UTF-8 text") from None
         url = attrs.evolve(url, password=lines[0] if lines else "")
     return url
 
 
-def ask(place: RouterTarget, work: Callable[[ManagementClient], Awaitable[None]]) -> None:
+def run_with_management(
+    target: RouterTarget, work: Callable[[ManagementClient], Awaitable[None]]
+) -> None:
     """Connect, do the work, and exit; every failure is one line on standard error.
 
     If the result is negative, `work` raises Incomplete, with the reason or an empty text.
@@ -121,7 +126,7 @@ def ask(place: RouterTarget, work: Callable[[ManagementClient], Awaitable[None]]
 
     async def asking() -> None:
         async with connect_management(
-            place.url, node=place.node, timeout_s=place.timeout_s
+            target.url, node=target.node, timeout_s=target.timeout_s
         ) as management:
             await work(management)
 

@@ -17,7 +17,13 @@ import trio
 
 from router import __version__
 from router.build import data_plane
-from router.cli.startup import StartupConfiguration, begin, read_again, tell_beginning, tell_end
+from router.cli.startup import (
+    StartupConfiguration,
+    load_startup,
+    log_lost_changes,
+    log_startup,
+    reload,
+)
 from router.config.qdrouterd.report import FLAG
 from router.config.saved import Preference
 from router.endpoints import ListenerAddresses
@@ -76,14 +82,14 @@ def run(
     changes under traffic.
     """
     try:
-        beginning = begin(file, state, prefer, weaker_security=weaker_security)
+        startup = load_startup(file, state, prefer, weaker_security=weaker_security)
     except ConfigurationError as error:
         click.echo(str(error), err=True)
         sys.exit(EXIT_CONFIGURATION)
     except OSError as error:
         click.echo(f"trioute: cannot start: {error}", err=True)
         sys.exit(EXIT_RUNTIME)
-    end = run_until_stopped(beginning, announce)
+    end = run_until_stopped(startup, announce)
     if end.status:
         sys.exit(end.status)
 
@@ -108,7 +114,7 @@ class End:
 
 
 def run_until_stopped(
-    beginning: StartupConfiguration,
+    startup: StartupConfiguration,
     started: Started,
     failed: Callable[[str], None] = say,
     stops: Iterable[signal.Signals] = STOPS,
@@ -118,8 +124,8 @@ def run_until_stopped(
     `started` is called once the router listens, and `failed` with the reason if it cannot run.
     """
     journal = Journal()
-    journal.begin(beginning.start.configuration.log)
-    tell_beginning(beginning)
+    journal.begin(startup.start.configuration.log)
+    log_startup(startup)
     gc.set_threshold(COLLECT_EVERY, COLLECT_AGAIN_AFTER, NEVER)
     # Existing objects stay to the end, and no collection needs to scan them again. The sources of
     # generated code need not stay: their memory is reused.
@@ -127,7 +133,7 @@ def run_until_stopped(
     gc.collect()
     gc.freeze()
     try:
-        by = trio.run(_run, beginning, journal, started, tuple(stops))
+        by = trio.run(_run, startup, journal, started, tuple(stops))
     except* (OSError, ConfigurationError) as failures:
         reasons = list(_leaves(failures))
     else:
@@ -148,20 +154,20 @@ def _leaves(failures: BaseExceptionGroup[BaseException]) -> Iterator[BaseExcepti
 
 
 async def _run(
-    beginning: StartupConfiguration,
+    startup: StartupConfiguration,
     journal: Journal,
     started: Started,
     stops: tuple[signal.Signals, ...],
 ) -> int | None:
-    file, start = beginning.base.file, beginning.start
+    file, start = startup.base.file, startup.start
     node = Node(
         start.configuration,
         journal,
-        base=beginning.base,
-        keeper=beginning.keeper,
+        base=startup.base,
+        state_file=startup.state_file,
         revision=max(1, start.revision),
     )
-    node.exchange.chores.append(Reports(journal).look)
+    node.hub.tidy_callbacks.append(SuppressionReporter(journal).report_if_due)
     node.on_stuck = lambda: _leave(node, journal)
     stop = Stop()
     try:
@@ -171,14 +177,14 @@ async def _run(
             listening = await nursery.start(_run_node, node, stop.event, nursery.cancel_scope)
             started(node, listening, file)
     finally:
-        tell_end(node)
+        log_lost_changes(node)
         journal.report_suppressed()
     return stop.by
 
 
 def _leave(node: Node, journal: Journal) -> None:
     """End the process at once, because a plugin does not stop."""
-    tell_end(node)
+    log_lost_changes(node)
     journal.report_suppressed()
     sys.stdout.flush()
     sys.stderr.flush()
@@ -193,14 +199,14 @@ class Stop:
         self.by: int | None = None
 
 
-class Reports:
+class SuppressionReporter:
     """Periodic reports, in the log, of how many of its lines were suppressed."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._next_at = 0.0
 
-    def look(self, now: float) -> None:
+    def report_if_due(self, now: float) -> None:
         """Report the suppressed lines if a report is due; `now` is in seconds."""
         if now >= self._next_at:
             self._next_at = now + REPORT_EVERY_S
@@ -242,7 +248,7 @@ async def _watch_hangups(node: Node, stop: trio.Event) -> None:
             if had_terminal and not os.isatty(sys.stderr.fileno()):
                 stop.set()
             else:
-                await read_again(node, node.base.file)
+                await reload(node, node.base.file)
 
 
 def announcement(

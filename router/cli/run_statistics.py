@@ -56,11 +56,11 @@ _LOG_STEP = math.log(STEP)
 class RunStatistics:
     """Statistics of one run: messages and octets, their outcomes, and their rate.
 
-    `done` is the word for what this command does with a message, "sent" or "received".
+    `verb` is the word for what this command does with a message, "sent" or "received".
     """
 
     def __init__(self, done: str, started_s: float) -> None:
-        self.done = done
+        self.verb = done
         self.started_s = started_s
         self.ended_s = started_s
         # state before the first message
@@ -103,16 +103,16 @@ class RunStatistics:
     def progress(self) -> str:
         """Return one short line for a terminal."""
         if not self.count:
-            return f"0 {self.done}, {self.state}"
+            return f"0 {self.verb}, {self.state}"
         outcomes = "".join(f", {count} {name}" for name, count in sorted(self.outcomes.items()))
-        return f"{self.count} {self.done}{outcomes}, {self.rate:,.0f}/s"
+        return f"{self.count} {self.verb}{outcomes}, {self.rate:,.0f}/s"
 
     def lines(self) -> Iterator[str]:
         """Yield the summary, for people."""
         for reason, count in self.reasons.most_common():
             yield f"rejected {count}: {reason}"
         yield (
-            f"{self.done} {self.count} messages, {self.bytes} bytes, in {self.seconds:.3f} s"
+            f"{self.verb} {self.count} messages, {self.bytes} bytes, in {self.seconds:.3f} s"
             f" ({self.rate:,.0f}/s)"
         )
         if self.outcomes:

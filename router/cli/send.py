@@ -176,12 +176,12 @@ def send(
         settle == "presettled",
         timeout,
     )
-    tally = RunStatistics("sent", time.monotonic())
+    statistics = RunStatistics("sent", time.monotonic())
 
     async def work() -> None:
-        await send_all(plan, tally)
+        await send_all(plan, statistics)
 
-    sys.exit(run(work, tally, Report(as_json=as_json, quiet=quiet)))
+    sys.exit(run(work, statistics, Report(as_json=as_json, quiet=quiet)))
 
 
 def _body(text: str | None, size: int | None, file: str | None) -> BodySection:
@@ -194,44 +194,48 @@ def _body(text: str | None, size: int | None, file: str | None) -> BodySection:
     return Data(Path(file).read_bytes())
 
 
-async def send_all(plan: Plan, tally: RunStatistics) -> None:
+async def send_all(plan: Plan, statistics: RunStatistics) -> None:
     """Connect and send.
 
     Raises Incomplete if not every message was accepted, and ClientError.
     """
 
     def settled(sending: SentMessage) -> None:
-        tally.add_outcome(sending.outcome, time.monotonic())
-        tally.latencies.add(time.monotonic_ns() - sending.sent_ns)
+        statistics.add_outcome(sending.outcome, time.monotonic())
+        statistics.latencies.add(time.monotonic_ns() - sending.sent_ns)
 
-    tally.state = "connecting"
+    statistics.state = "connecting"
     async with connect(plan.url) as connection:
         sender = await connection.open_sender(plan.address, presettled=plan.presettled)
-        tally.state = "waiting for credit"
-        sender.outcome_told = settled
-        await _send_messages(sender, plan, tally)
+        statistics.state = "waiting for credit"
+        sender.on_settled = settled
+        await _send_messages(sender, plan, statistics)
         while sender.unsettled and not sender.is_over:
             await _change(sender, plan, f"no outcome for {sender.unsettled} messages")
         await sender.wait_until_settled()
-    refused = 0 if plan.presettled else tally.count - tally.outcomes["accepted"]
+    refused = 0 if plan.presettled else statistics.count - statistics.outcomes["accepted"]
     if refused:
-        raise Incomplete(f"{refused} of {tally.count} messages were not accepted")
+        raise Incomplete(f"{refused} of {statistics.count} messages were not accepted")
 
 
-async def _send_messages(sender: Sender, plan: Plan, tally: RunStatistics) -> None:
+async def _send_messages(sender: Sender, plan: Plan, statistics: RunStatistics) -> None:
     stamped = StampedMessage(plan.message)
     pace = Pace(plan.rate)
-    while tally.count < plan.count:
-        while tally.count < plan.count and sender.has_room() and pace.allowed(tally.count):
+    while statistics.count < plan.count:
+        while (
+            statistics.count < plan.count and sender.has_room() and pace.allowed(statistics.count)
+        ):
             octets = stamped.at(time.time_ns())
             sender.send_nowait(octets)
-            tally.add(len(octets), time.monotonic())
-        if tally.count == plan.count:
+            statistics.add(len(octets), time.monotonic())
+        if statistics.count == plan.count:
             return
         if sender.has_room() or sender.is_over:
-            await pace.wait(tally.count)
+            await pace.wait(statistics.count)
         else:
-            await _change(sender, plan, f"no credit after {tally.count} of {plan.count} messages")
+            await _change(
+                sender, plan, f"no credit after {statistics.count} of {plan.count} messages"
+            )
         if sender.is_over:
             raise sender.failure()
 

@@ -75,15 +75,15 @@ def simulate(file: Path, is_json: bool, seed: int | None, quiet: bool) -> None:
     if seed is not None:
         settings = attrs.evolve(topology.simulation, seed=seed)
         topology = attrs.evolve(topology, simulation=settings)
-    teller = ProgressReporter(is_terminal=sys.stderr.isatty(), now=time.monotonic())
+    reporter = ProgressReporter(is_terminal=sys.stderr.isatty(), now=time.monotonic())
 
-    def tell(progress: Progress) -> None:
+    def report(progress: Progress) -> None:
         if not quiet:
-            teller.tell(progress, time.monotonic())
+            reporter.report(progress, time.monotonic())
 
     with without_log():
-        result = run_simulation(topology, tell)
-    teller.clear()
+        result = run_simulation(topology, report)
+    reporter.clear()
     if is_json:
         click.echo(json.dumps(as_data(result), indent=2))
     else:
@@ -98,14 +98,14 @@ class ProgressReporter:
 
     def __init__(self, *, is_terminal: bool, now: float) -> None:
         self._is_terminal = is_terminal
-        self._began = self._told_at = now
-        self._has_told = False
+        self._began = self._reported_at = now
+        self._has_reported = False
 
-    def tell(self, progress: Progress, now: float) -> None:
+    def report(self, progress: Progress, now: float) -> None:
         """Report the progress if a report is due."""
-        if now - self._told_at < (PROGRESS_S if self._is_terminal else LINE_S):
+        if now - self._reported_at < (PROGRESS_S if self._is_terminal else LINE_S):
             return
-        self._told_at, self._has_told = now, True
+        self._reported_at, self._has_reported = now, True
         line = f"{progress.now_s:.2f} of {progress.of_s:g} s: {progress.what}"
         if self._is_terminal:
             click.echo(f"\r\x1b[K{line[:100]}", nl=False, err=True)
@@ -114,7 +114,7 @@ class ProgressReporter:
 
     def clear(self) -> None:
         """Clear the progress line of a terminal."""
-        if self._has_told and self._is_terminal:
+        if self._has_reported and self._is_terminal:
             click.echo("\r\x1b[K", nl=False, err=True)
 
 

@@ -39,17 +39,17 @@ MOST_LOGGED = 50
 class StartupConfiguration:
     """Configuration to start with.
 
-    `keeper` saves changes made while the router runs; it is None without a file for them.
+    `state_file` saves changes made while the router runs; it is None without a file for them.
     `put_aside` is whether earlier saved changes are disregarded, because the file is preferred.
     """
 
     base: BaseConfiguration
     start: Start
-    keeper: StateFile | None = None
+    state_file: StateFile | None = None
     put_aside: bool = False
 
 
-def begin(
+def load_startup(
     file: Path | None,
     state: Path | None = None,
     prefer: Preference | None = None,
@@ -66,15 +66,15 @@ def begin(
     _check_place(state, file)
     saved = load_saved(state, [find_too_long])
     start = choose_start(base, saved, state, prefer)
-    keeper = StateFile(state)
+    state_file = StateFile(state)
     if saved is not None and not start.differences:
         # the file has all saved changes, or was preferred
-        keeper.put_aside()
-        return StartupConfiguration(base, start, keeper, put_aside=prefer == "file")
+        state_file.put_aside()
+        return StartupConfiguration(base, start, state_file, put_aside=prefer == "file")
     if saved is not None and saved.digest != base.digest:
         # the saved changes were preferred: the next start need not ask again
-        keeper.save(base, start.configuration, saved.revision, state.stat().st_mtime)
-    return StartupConfiguration(base, start, keeper)
+        state_file.save(base, start.configuration, saved.revision, state.stat().st_mtime)
+    return StartupConfiguration(base, start, state_file)
 
 
 def _check_place(state: Path, file: Path | None) -> None:
@@ -88,16 +88,16 @@ def _check_place(state: Path, file: Path | None) -> None:
         raise InvalidConfiguration([Mistake(str(state), 0, 0, "", "", problem)])
 
 
-def tell_beginning(beginning: StartupConfiguration) -> None:
+def log_startup(startup: StartupConfiguration) -> None:
     """Log how the running configuration differs from the configuration file."""
-    base, differences = beginning.base, beginning.start.differences
+    base, differences = startup.base, startup.start.differences
     _tell_report(base)
-    if beginning.put_aside:
+    if startup.put_aside:
         log.warning("saved changes are set aside: the configuration file is used", file=base.source)
-    if differences and beginning.keeper is not None:
+    if differences and startup.state_file is not None:
         log.warning(
             "saved changes are used instead of the configuration file",
-            saved=str(beginning.keeper.file),
+            saved=str(startup.state_file.file),
             file=base.source,
             differences=len(differences),
         )
@@ -114,9 +114,9 @@ def _tell_report(base: BaseConfiguration) -> None:
             log.warning("not supported", what=remark.shown(base.source))
 
 
-def tell_end(node: Node) -> None:
+def log_lost_changes(node: Node) -> None:
     """Log which changes are lost when the router stops, because they were not saved."""
-    if node.keeper is not None:
+    if node.state_file is not None:
         return
     lost = find_differences(node.base.configuration, node.configuration)
     if lost:
@@ -142,7 +142,7 @@ async def _applied(node: Node, base: BaseConfiguration) -> Applied:
             continue
 
 
-async def read_again(node: Node, file: Path | None) -> None:
+async def reload(node: Node, file: Path | None) -> None:
     """Read the configuration file again and apply it, or log why this is not possible.
 
     Changes that were made in other ways since the start are undone.

@@ -14,7 +14,7 @@ import attrs
 import click
 
 from router.cli.render import JsonMap, as_json
-from router.cli.router_options import RouterTarget, ask, place_options
+from router.cli.router_options import RouterTarget, run_with_management, target_options
 from router.cli.value_formats import text
 from router.cli.view_formats import entities_as_json, format_csv, format_view
 from router.cli.view_queries import EntityRange, ViewData, Viewer
@@ -31,7 +31,7 @@ _CHOSEN: Final = "router.cli.stat.views"
 
 
 @attrs.frozen
-class Form:
+class OutputFormat:
     """Format of the output. If `width` is None, lines are as wide as needed."""
 
     kind: str = "text"
@@ -133,9 +133,9 @@ _WHAT: Final = {
 @click.option(
     "--looks", type=click.IntRange(1), metavar="N", help="With --watch: stop after N refreshes."
 )
-@place_options
+@target_options
 def stat(
-    place: RouterTarget,
+    target: RouterTarget,
     views: tuple[str, ...],
     all_entities: bool,
     verbose: int,
@@ -176,7 +176,7 @@ def stat(
         width = shutil.get_terminal_size().columns
     colours = is_terminal and "NO_COLOR" not in os.environ
     kind = "csv" if as_csv else "json" if is_json else "text"
-    form = Form(kind, width, verbose > 0, colours)
+    output_format = OutputFormat(kind, width, verbose > 0, colours)
     part = EntityRange(offset, limit or None)
     viewers = [
         Viewer(
@@ -194,11 +194,11 @@ def stat(
             plan = Watch(watch_s, looks, is_screen=is_terminal and kind == "text")
             await watch(
                 plan,
-                lambda: _look(viewers, management),
-                lambda seen, number: list(_watched_lines(seen, form, number)),
+                lambda: _query(viewers, management),
+                lambda seen, number: list(_watched_lines(seen, output_format, number)),
             )
             return
-        for line in format_seen(await _look(viewers, management), form):
+        for line in format_seen(await _query(viewers, management), output_format):
             click.echo(line, color=colours)
         if LOGS in chosen:
             if viewers:
@@ -207,40 +207,47 @@ def stat(
             for line in _log_lines(body, kind):
                 click.echo(line)
 
-    ask(place, work)
+    run_with_management(target, work)
 
 
-async def _look(viewers: Sequence[Viewer], management: ManagementClient) -> list[ViewData]:
-    return [await viewer.look(management) for viewer in viewers]
+async def _query(viewers: Sequence[Viewer], management: ManagementClient) -> list[ViewData]:
+    return [await viewer.query(management) for viewer in viewers]
 
 
-def format_seen(seen: Sequence[ViewData], form: Form) -> Iterator[str]:
+def format_seen(seen: Sequence[ViewData], output_format: OutputFormat) -> Iterator[str]:
     """Yield the lines for the views of one query."""
-    if form.kind == "csv":
+    if output_format.kind == "csv":
         for each in seen:
             yield from format_csv(each)
-    elif form.kind == "json":
+    elif output_format.kind == "json":
         if seen:
             yield json.dumps(_as_map(seen), indent=2, ensure_ascii=False)
     else:
         for number, each in enumerate(seen):
             if number:
                 yield ""
-            yield from format_view(each, form.width, detail=form.detail, colours=form.colours)
+            yield from format_view(
+                each,
+                output_format.width,
+                detail=output_format.detail,
+                colours=output_format.colours,
+            )
 
 
-def _watched_lines(seen: Sequence[ViewData], form: Form, number: int) -> Iterator[str]:
+def _watched_lines(
+    seen: Sequence[ViewData], output_format: OutputFormat, number: int
+) -> Iterator[str]:
     """Yield the lines of query `number`, counted from 0, with its time."""
     now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-    if form.kind == "csv":
+    if output_format.kind == "csv":
         # there are no rates before the second query, so the header is written then
         if seen[0].rates is not None:
             yield from format_csv(seen[0], header=number == 1, time_text=now)
-    elif form.kind == "json":
+    elif output_format.kind == "json":
         yield json.dumps({"time": now, **_as_map(seen)}, ensure_ascii=False)
     else:
         yield now
-        yield from format_seen(seen, form)
+        yield from format_seen(seen, output_format)
         yield ""
 
 

@@ -13,7 +13,7 @@ import click
 from router.amqp.message import AmqpValue, Message
 from router.cli.recorded import recorded_lines
 from router.cli.render import as_json
-from router.cli.router_options import RouterTarget, ask, place_options
+from router.cli.router_options import RouterTarget, run_with_management, target_options
 from router.cli.trace_lines import format_line
 from router.client import ManagementClient
 from router.errors import AmqpError
@@ -90,9 +90,9 @@ class Wanted:
     metavar="N",
     help="End after this many frames or settled deliveries.",
 )
-@place_options
+@target_options
 def trace(
-    place: RouterTarget,
+    target: RouterTarget,
     recorded: Path | None,
     every: bool,
     delivery: bool,
@@ -132,7 +132,7 @@ def trace(
         names = ", ".join(f"--{name}" for name in CONNECTIONS)
         raise click.UsageError(f"select what to trace by one of {names}, or --delivery")
     wanted = Wanted(body, as_lines, count, heartbeats)
-    ask(place, lambda management: follow(management, wanted))
+    run_with_management(target, lambda management: follow(management, wanted))
 
 
 async def follow(management: ManagementClient, wanted: Wanted) -> None:

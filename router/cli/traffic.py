@@ -39,25 +39,25 @@ class Report:
     live: bool = True
 
 
-def run(work: Callable[[], Awaitable[None]], tally: RunStatistics, report: Report) -> int:
+def run(work: Callable[[], Awaitable[None]], statistics: RunStatistics, report: Report) -> int:
     """Do the work until it ends or a signal arrives, print a summary, and return the exit code."""
     is_drawn = report.live and not report.quiet and sys.stderr.isatty()
-    code = run_command(work, partial(_draw, tally) if is_drawn else None)
+    code = run_command(work, partial(_draw, statistics) if is_drawn else None)
     if code == EXIT_PIPE:
         return code
     if report.as_json:
-        click.echo(json.dumps(tally.as_json()))
+        click.echo(json.dumps(statistics.as_json()))
     elif not report.quiet:
-        for line in tally.lines():
+        for line in statistics.lines():
             click.echo(line, err=True)
     return code
 
 
-async def _draw(tally: RunStatistics) -> None:
+async def _draw(statistics: RunStatistics) -> None:
     """Keep a line on the terminal up to date."""
     try:
         while True:
-            sys.stderr.write(f"\r\x1b[K{tally.progress()}")
+            sys.stderr.write(f"\r\x1b[K{statistics.progress()}")
             sys.stderr.flush()
             await trio.sleep(LIVE_EVERY_S)
     finally:

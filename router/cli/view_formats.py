@@ -29,7 +29,7 @@ def format_view(
 ) -> Iterator[str]:
     """Yield the lines for people: a title and a table, or a text if there are no entities."""
     if not seen.entities:
-        yield seen.view.nothing
+        yield seen.view.empty_text
         return
     yield (_BOLD if colours else plain)(seen.view.title)
     columns = [

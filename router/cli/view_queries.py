@@ -56,7 +56,7 @@ class Viewer:
         self._with_rates = with_rates
         self._before: Snapshot | None = None
 
-    async def look(self, management: ManagementClient) -> ViewData:
+    async def query(self, management: ManagementClient) -> ViewData:
         """Query the router, and compare with the previous query.
 
         Raises ClientError, and RequestRefused unless the router merely lacks the type.

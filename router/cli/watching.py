@@ -25,17 +25,17 @@ _CLEAR_REST: Final = "\x1b[J"
 class Watch:
     """Interval of queries, their number, and whether they are shown in place.
 
-    If `looks` is None, their number is not limited.
+    If `count` is None, their number is not limited.
     """
 
     every_s: float
-    looks: int | None = None
+    count: int | None = None
     is_screen: bool = False
 
 
 async def watch(
     plan: Watch,
-    look: Callable[[], Awaitable[Seen]],
+    query: Callable[[], Awaitable[Seen]],
     lines_of: Callable[[Seen, int], Sequence[str]],
 ) -> None:
     """Query, show the lines and wait, until all queries are done or this is cancelled.
@@ -49,11 +49,11 @@ async def watch(
     try:
         number = 0
         next_at = trio.current_time()
-        while plan.looks is None or number < plan.looks:
+        while plan.count is None or number < plan.count:
             await trio.sleep_until(next_at)
             # missed queries are skipped
             next_at = max(next_at, trio.current_time()) + plan.every_s
-            shown = lines_of(await look(), number)
+            shown = lines_of(await query(), number)
             number += 1
             if plan.is_screen:
                 _write(picture(shown, shutil.get_terminal_size().lines))

@@ -111,7 +111,7 @@ async def _opened(
     """Run a connection until the block ends, then close it in order."""
     try:
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(client.live)
+            nursery.start_soon(client.run)
             try:
                 await client.wait_until_open(deadline, timeout_s)
                 yield
@@ -221,9 +221,9 @@ class ClientConnection:
         """Attach a receiver to an address, or to a dynamic node if `address` is None.
 
         The peer creates the dynamic node; its name is `Receiver.address`. `Receiver` explains
-        `credit`, `count` and `drain`. The peer sends no message larger than `max_message_size`
-        octets and, with a `selector`, only messages that match it. Raises LinkLost if the peer
-        refuses the link or does not apply the selector, or ConnectionLost.
+        `credit`, `count` and `schedule_drain_answer`. The peer sends no message larger than
+        `max_message_size` octets and, with a `selector`, only messages that match it. Raises
+        LinkLost if the peer refuses the link or does not apply the selector, or ConnectionLost.
         """
         chosen = None if selector is None else {SELECTOR: Described(SELECTOR, selector)}
         self.check_open()
@@ -262,7 +262,7 @@ class ClientConnection:
 
     # Life of the connection.
 
-    async def live(self) -> None:
+    async def run(self) -> None:
         """Run the connection until it is over, or until `stop` is called.
 
         It is shielded from any other cancellation, because a cancelled caller still has to close
@@ -305,11 +305,11 @@ class ClientConnection:
             self._hub.finish_turn()
             await self._over.wait()
 
-    def note(self) -> None:
+    def schedule_output(self) -> None:
         """Schedule the sending of output, which begins when the caller next waits for something."""
         self._due.set()
 
-    def drain(self, sender: Sender) -> None:
+    def schedule_drain_answer(self, sender: Sender) -> None:
         """Schedule a sender's answer to a drain, after waiting callers have used the credit."""
         self._draining.append(sender)
         self._due.set()
@@ -324,7 +324,7 @@ class ClientConnection:
                 await trio.lowlevel.checkpoint()
             self._hub.begin_turn()
             while self._draining:
-                self._draining.pop().drained()
+                self._draining.pop().answer_drain()
             if self.is_over:
                 # without its session the connection is of no use
                 self._engine.close(None)

@@ -27,10 +27,10 @@ class LinkClient(Protocol):
     def is_over(self) -> bool:
         """Return whether the connection is over."""
 
-    def note(self) -> None:
+    def schedule_output(self) -> None:
         """Schedule the sending of output."""
 
-    def drain(self, sender: Sender) -> None:
+    def schedule_drain_answer(self, sender: Sender) -> None:
         """Schedule a sender's answer to a drain."""
 
     def failure(self, kind: type[ClientError]) -> ClientError:
@@ -54,7 +54,7 @@ class ClientLink(Generic[L]):
         # the error in the peer's detach
         self.error: Error | None = None
         self.is_over = False
-        self._closed_here = False
+        self.closed_here = False
         self._answered = trio.Event()
         # tasks that wait for anything to happen on this link
         self._waiting = trio.lowlevel.ParkingLot()
@@ -83,7 +83,7 @@ class ClientLink(Generic[L]):
         assert isinstance(link, self._kind)
         link.owner = self
         self.link = link
-        self.client.note()
+        self.client.schedule_output()
 
     async def aclose(self) -> None:
         """Close the link (detach with closed=true), without waiting for the peer's answer."""
@@ -93,22 +93,22 @@ class ClientLink(Generic[L]):
     def close(self) -> None:
         """Close the link (detach with closed=true), without a checkpoint."""
         if not self.is_over:
-            self._closed_here = True
+            self.closed_here = True
             attaching.detach(self.link, True)
-            self.client.note()
+            self.client.schedule_output()
 
     def failure(self) -> ClientError:
         """Return an exception that says why the link is over."""
-        if self.error is None and self.client.is_over and not self._closed_here:
+        if self.error is None and self.client.is_over and not self.closed_here:
             return self.client.failure(ConnectionLost)
-        what = "the link was closed" if self._closed_here else "the peer detached the link"
+        what = "the link was closed" if self.closed_here else "the peer detached the link"
         return error_from_peer(LinkLost, self.error, what)
 
     async def wait_for_change(self) -> None:
         """Wait until something happens on this link: new credit, a message, or its end."""
         await self._waiting.park()
 
-    def changed(self) -> None:
+    def notify_change(self) -> None:
         """Wake all tasks that wait for a change."""
         if self._waiting:
             self._waiting.unpark_all()
@@ -131,10 +131,10 @@ class ClientLink(Generic[L]):
         self.is_over = True
         # if the link was lost with its session or connection, the connection has the error
         self.error = None if event.lost else event.error
-        self.resolve()
+        self.give_up_deliveries()
         self._answered.set()
-        self.changed()
+        self.notify_change()
 
-    def resolve(self) -> None:
+    def give_up_deliveries(self) -> None:
         """Give up all deliveries without an outcome, because the link has ended."""
         raise NotImplementedError

@@ -170,13 +170,13 @@ class ManagementClient:
                 scope.cancel()
 
         with trio.move_on_after(timeout_s) as scope:
-            self._sender.outcome_told = told
+            self._sender.on_settled = told
             try:
                 await self._sender.wait_for_room()
                 self._sender.send_nowait(message)
                 return await self._matching(message)
             finally:
-                self._sender.outcome_told = None
+                self._sender.on_settled = None
         if refused:
             raise NoResponse("", f"{self.node} did not accept the request: {refused[0]}")
         raise NoResponse("", f"{self.node} did not answer within {timeout_s:g} s")
@@ -214,12 +214,12 @@ class ManagementClient:
         """
         told: tuple[str, ...] = ()
         rows: list[Row] = []
-        async for page in self.pages(entity_type, names, offset=offset, count=count):
+        async for page in self.query_pages(entity_type, names, offset=offset, count=count):
             told = page.names
             rows.extend(page.rows)
         return Table(told, tuple(rows))
 
-    async def pages(
+    async def query_pages(
         self,
         entity_type: str | None = None,
         names: Sequence[str] = (),

@@ -167,7 +167,7 @@ class Receiver(ClientLink[IncomingLink]):
         Raises LinkLost or ConnectionLost.
         """
         while not self._queue:
-            if self._closed_here or self._is_dry or self.taken == self.count:
+            if self.closed_here or self._is_dry or self.taken == self.count:
                 return False
             if self.is_over:
                 raise self.failure()
@@ -182,10 +182,10 @@ class Receiver(ClientLink[IncomingLink]):
         self.taken += 1
         session = self.session
         session.window.held_frames -= received.frames
-        session.note_window()
+        session.held_frames_gone()
         self._top_up()
         if session.in_due:
-            self.client.note()
+            self.client.schedule_output()
         return received
 
     def settle(self, delivery: Delivery, code: int, state: bytes) -> None:
@@ -194,9 +194,9 @@ class Receiver(ClientLink[IncomingLink]):
             if self.is_over and not delivery.settled:
                 raise self.failure()
             return
-        self.session.tell_sender(delivery, True, code, state, 0, len(state))
+        self.session.send_state_to_sender(delivery, True, code, state, 0, len(state))
         self._top_up()
-        self.client.note()
+        self.client.schedule_output()
 
     def _top_up(self) -> None:
         """Grant credit again once half of it is used up (section 2.6.7)."""
@@ -250,7 +250,7 @@ class Receiver(ClientLink[IncomingLink]):
         self.session.window.held_frames += frames
         self.arrived += 1
         self._queue.append(ReceivedMessage(self, delivery, payload, frames))
-        self.changed()
+        self.notify_change()
 
     def transfer_aborted(self, delivery: Delivery) -> None:
         """Discard an aborted delivery."""
@@ -262,7 +262,7 @@ class Receiver(ClientLink[IncomingLink]):
         """Handle the sender's flow, which may report, after a drain, that no messages are left."""
         if self.drain and self.link.credit == 0 and self._asked_for > 0:
             self._is_dry = True
-            self.changed()
+            self.notify_change()
 
     def close(self) -> None:
         """Release messages that were not taken, then close the link."""
@@ -271,14 +271,14 @@ class Receiver(ClientLink[IncomingLink]):
                 received.release()
         super().close()
 
-    def resolve(self) -> None:
+    def give_up_deliveries(self) -> None:
         """Give up the unsettled deliveries, which stay unsettled at the sender.
 
         Of the waiting messages, only those that the sender has settled can still be taken.
         """
         for delivery in self.session.incoming.of_link(self.link):
             self.session.close_incoming(delivery)
-        kept = [each for each in self._queue if each._delivery.settled and not self._closed_here]
+        kept = [each for each in self._queue if each._delivery.settled and not self.closed_here]
         self.session.window.held_frames -= sum(each.frames for each in self._queue)
         # their frames are no longer in the count, and must not be subtracted again
         for each in kept:

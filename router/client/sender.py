@@ -77,7 +77,7 @@ class SentMessage:
         if self._resolved is not None:
             self._resolved.set()
 
-    def lose(self) -> None:
+    def mark_lost(self) -> None:
         """Record that no outcome will come, and wake the waiting task."""
         self.is_lost = True
         if self._resolved is not None:
@@ -88,7 +88,7 @@ class Sender(ClientLink[OutgoingLink]):
     """Sending end of a link; made by `ClientConnection.open_sender`.
 
     At most `window` deliveries are unsettled at the same time, however much credit there is.
-    `outcome_told`, if set, is called with each SentMessage that is settled.
+    `on_settled`, if set, is called with each SentMessage that is settled.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class Sender(ClientLink[OutgoingLink]):
         super().__init__(client, session, OutgoingLink)
         self.presettled = presettled
         self.window = window
-        self.outcome_told: Callable[[SentMessage], None] | None = None
+        self.on_settled: Callable[[SentMessage], None] | None = None
         # deliveries whose outcome was lost with the link
         self.lost = 0
         # rest of the current delivery, which the session window held back: (delivery, octets,
@@ -138,10 +138,14 @@ class Sender(ClientLink[OutgoingLink]):
             await self.wait_for_change()
 
     async def wait_until_settled(self) -> None:
-        """Wait until every message has its outcome. Raises LinkLost or ConnectionLost."""
+        """Wait until every message has its outcome.
+
+        Raises LinkLost or ConnectionLost if some will not get one, or if the peer ended the link of
+        a presettled sender, whose last messages may be lost.
+        """
         while self.link.unsettled or self._rest is not None:
             await self.wait_for_change()
-        if self.is_over:
+        if self.is_over and (self.lost or (self.presettled and not self.closed_here)):
             raise self.failure()
 
     def send_nowait(self, message: Message | bytes | bytearray | memoryview) -> SentMessage:
@@ -169,7 +173,7 @@ class Sender(ClientLink[OutgoingLink]):
             link.current = delivery
             kept = payload if isinstance(payload, memoryview) else bytes(payload)
             self._rest = (delivery, kept, at)
-        self.client.note()
+        self.client.schedule_output()
         return sending
 
     # Calls of the engine, by way of the connection.
@@ -187,23 +191,23 @@ class Sender(ClientLink[OutgoingLink]):
         if not frame.settled:
             # the receiver settles second (rcv-settle-mode), and waits for our disposition
             count = 0 if frame.plain else frame.state_end - frame.state_at
-            self.session.tell_receiver(
+            self.session.send_state_to_receiver(
                 delivery, True, frame.state_code, frame.octets, frame.state_at, count
             )
         sending: SentMessage = delivery.address
         sending.settle(outcome)
-        if self.outcome_told is not None:
-            self.outcome_told(sending)
-        self.changed()
+        if self.on_settled is not None:
+            self.on_settled(sending)
+        self.notify_change()
 
     def credit_received(self) -> None:
         """Handle the receiver's flow: there is credit, or the receiver drains the link."""
         self._drain_due = self.link.drain
         if self._drain_due:
-            self.client.drain(self)
-        self.changed()
+            self.client.schedule_drain_answer(self)
+        self.notify_change()
 
-    def drained(self) -> None:
+    def answer_drain(self) -> None:
         """Answer a drain: give up credit that waiting callers have not used (section 2.6.7)."""
         link = self.link
         if self._drain_due and not self.is_over and link.drain and self._rest is None:
@@ -220,12 +224,12 @@ class Sender(ClientLink[OutgoingLink]):
                 self._rest = (delivery, payload, at) if at < end else None
                 if at == end:
                     self.link.current = None
-        self.changed()
+        self.notify_change()
 
-    def resolve(self) -> None:
+    def give_up_deliveries(self) -> None:
         """Give up all deliveries without an outcome, because the link has ended."""
         self._rest = None
         for delivery in self.session.outgoing.of_link(self.link):
             self.session.close_outgoing(delivery)
-            delivery.address.lose()
+            delivery.address.mark_lost()
             self.lost += 1

@@ -9,8 +9,6 @@ from router.config.kinds import address_tokens
 from router.config.mistakes import Data, Finding, Path
 from router.config.model import Configuration
 
-Check = Callable[[Configuration, Data], Iterator[Finding]]
-
 
 def _dead_letters(configuration: Configuration, _: Data) -> Iterator[Finding]:
     for index, address in enumerate(configuration.addresses):
@@ -82,5 +80,10 @@ def _stuck_receivers(configuration: Configuration, _: Data) -> Iterator[Finding]
             )
 
 
-ADDRESS_CHECKS: Final[tuple[Check, ...]] = (_dead_letters, _fallbacks, _holds, _stuck_receivers)
+ADDRESS_CHECKS: Final[tuple[Callable[[Configuration, Data], Iterator[Finding]], ...]] = (
+    _dead_letters,
+    _fallbacks,
+    _holds,
+    _stuck_receivers,
+)
 """Checks, in the order in which they run."""

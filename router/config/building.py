@@ -56,11 +56,11 @@ class Built:
         return [*found, *users_file_mistakes(self.configuration)]
 
 
-def build(data: Data, folder: Path | None, further: Iterable[Check] = ()) -> Built:
+def build(data: Data, folder: Path | None, extra_checks: Iterable[Check] = ()) -> Built:
     """Build a configuration from parsed data.
 
-    Paths in it are relative to `folder`, or to the working folder if there is none. `further` are
-    the checks of other parts of the router.
+    Paths in it are relative to `folder`, or to the working folder if there is none. `extra_checks`
+    are the checks of other parts of the router.
     """
     refused = structure(data).findings
     usable = without_paths(data, {finding.path for finding in refused})
@@ -70,7 +70,7 @@ def build(data: Data, folder: Path | None, further: Iterable[Check] = ()) -> Bui
     wrong |= {(*one.path[:-1], one.nearest) for one in refused if one.nearest and one.path[1:]}
     # One finding per path is enough, even if a port is taken three times.
     contradictions: dict[DataPath, Finding] = {}
-    checks = (find_contradictions, *further)
+    checks = (find_contradictions, *extra_checks)
     for finding in chain.from_iterable(check(configuration, usable) for check in checks):
         if not any(is_within(path, wrong) for path in (finding.path, *finding.concerns)):
             contradictions.setdefault(finding.path, finding)

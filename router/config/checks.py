@@ -8,7 +8,6 @@ its default.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from functools import lru_cache
 from pathlib import Path as FilePath
 from typing import Final
 
@@ -17,7 +16,7 @@ from router.config.auto_link_checks import AUTO_LINK_CHECKS
 from router.config.connector_checks import CONNECTOR_CHECKS
 from router.config.container_checks import CONTAINER_CHECKS
 from router.config.exchange_checks import EXCHANGE_CHECKS
-from router.config.kinds import address_tokens
+from router.config.kinds import tokens_covered
 from router.config.link_route_checks import LINK_ROUTE_CHECKS
 from router.config.mistakes import Data, Finding, InvalidConfiguration, Mistake, Path
 from router.config.model import AddressSettings, Configuration, ListenerSettings
@@ -168,20 +167,6 @@ def _address_repeats(configuration: Configuration, _: Data) -> Iterator[Finding]
 def _covered(address: AddressSettings | RedirectSettings) -> tuple[str, ...] | None:
     """Return `tokens_covered` for an address or redirect."""
     return tokens_covered(address.prefix, address.pattern)
-
-
-@lru_cache(maxsize=65536)
-def tokens_covered(prefix: str | None, pattern: str | None) -> tuple[str, ...] | None:
-    """Return the tokens that a prefix or pattern covers: a prefix is a pattern that ends in #.
-
-    Return None unless exactly one of the two is given.
-    """
-    # cached: among very many addresses, few change from one configuration to the next
-    if (prefix is None) == (pattern is None):
-        return None
-    if prefix is not None:
-        return (*address_tokens(prefix), "#")
-    return address_tokens(pattern or "")
 
 
 def _redirect_forms(configuration: Configuration, data: Data) -> Iterator[Finding]:

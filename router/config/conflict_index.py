@@ -13,11 +13,11 @@ from typing import Any, Final
 
 import attrs
 
-from router.config.checks import tokens_covered
 from router.config.edits import Edit, Edits
 from router.config.exchange_loops import ExchangeGraph, address_name
 from router.config.exchanges import BindingSettings, ExchangeSettings
-from router.config.link_routes import LinkRouteSettings, covered
+from router.config.kinds import tokens_covered
+from router.config.link_routes import LinkRouteSettings
 from router.config.model import ENTITIES, AddressSettings, Configuration
 
 # The entities in the index, and the attributes of the configuration that hold them.
@@ -45,7 +45,7 @@ class ConflictIndex:
                     self._enter(edit)
                     self._loops.enter(edit)
 
-    def are_of(self, configuration: Configuration) -> bool:
+    def holds(self, configuration: Configuration) -> bool:
         """Return whether the index holds the entities of a configuration."""
         return all(
             getattr(self._configuration, each) is getattr(configuration, each)
@@ -165,7 +165,8 @@ def _keys(kind: str, one: object) -> Iterator[Key]:
     if isinstance(one, AddressSettings):
         yield kind, tokens_covered(one.prefix, one.pattern)
     elif isinstance(one, LinkRouteSettings):
-        yield kind, one.direction, covered(one), one.container_id, one.connection
+        tokens = tokens_covered(one.prefix, one.pattern)
+        yield kind, one.direction, tokens, one.container_id, one.connection
     elif isinstance(one, ExchangeSettings) and one.address is not None:
         yield kind, "address", address_name(one.address)
     elif isinstance(one, BindingSettings):

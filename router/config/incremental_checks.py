@@ -13,10 +13,10 @@ from router.config.validate import find_mistakes
 
 
 class IncrementalChecks:
-    """Checks of one router's configurations; `further` are the checks of other parts."""
+    """Checks of one router's configurations; `extra_checks` are the checks of other parts."""
 
-    def __init__(self, further: Sequence[Check] = ()) -> None:
-        self._further = further
+    def __init__(self, extra_checks: Sequence[Check] = ()) -> None:
+        self._extra_checks = extra_checks
         self._neighbours: ConflictIndex | None = None
 
     def find_mistakes(
@@ -27,13 +27,13 @@ class IncrementalChecks:
         With `edits`, which lead from `old` to `wanted`, only a part is checked if possible.
         """
         neighbours = self._neighbours
-        is_known = neighbours is not None and neighbours.are_of(old)
+        is_known = neighbours is not None and neighbours.holds(old)
         # changes to other entities may affect any entity in the index
         is_among_them = edits is not None and all(each.entity.name in INDEXED for each in edits)
         if edits is not None and neighbours is not None and is_among_them and is_known:
             if neighbours.change(wanted, edits, self._is_right):
                 return []
-        mistakes = find_mistakes(wanted, self._further)
+        mistakes = find_mistakes(wanted, self._extra_checks)
         if not is_known:
             self._forget()
         if is_among_them and not mistakes:
@@ -42,7 +42,7 @@ class IncrementalChecks:
         return mistakes
 
     def _is_right(self, configuration: Configuration) -> bool:
-        return not find_mistakes(configuration, self._further)
+        return not find_mistakes(configuration, self._extra_checks)
 
     def _forget(self) -> None:
         """Free the index entry by entry, so that other threads can run: it may be very large."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Final, TypeGuard
 
@@ -390,3 +391,17 @@ def _one_of(words: tuple[str, ...]) -> str:
     if len(quoted) == 1:
         return quoted[0]
     return f"{', '.join(quoted[:-1])} or {quoted[-1]}"
+
+
+@lru_cache(maxsize=65536)
+def tokens_covered(prefix: str | None, pattern: str | None) -> tuple[str, ...] | None:
+    """Return the tokens that a prefix or pattern covers: a prefix is a pattern that ends in #.
+
+    Return None unless exactly one of the two is given.
+    """
+    # cached: among very many addresses, few change from one configuration to the next
+    if (prefix is None) == (pattern is None):
+        return None
+    if prefix is not None:
+        return (*address_tokens(prefix), "#")
+    return address_tokens(pattern or "")

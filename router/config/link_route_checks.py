@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import Final
 
-from router.config.link_routes import covered
+from router.config.kinds import tokens_covered
 from router.config.mistakes import Data, Finding, Path
 from router.config.model import Configuration
 
@@ -45,7 +45,7 @@ def _repeats(configuration: Configuration, data: Data) -> Iterator[Finding]:
     seen: dict[Hashable, int] = {}
     names: dict[str, int] = {}
     for index, route in enumerate(configuration.link_routes):
-        tokens = covered(route)
+        tokens = tokens_covered(route.prefix, route.pattern)
         if tokens is None or route.direction is None:
             continue
         same = (route.direction, tokens, route.container_id, route.connection)

@@ -107,15 +107,3 @@ class LinkRouteSettings:
             "that has the fewest.",
         ),
     )
-
-
-def covered(settings: LinkRouteSettings) -> tuple[str, ...] | None:
-    """Return the tokens that a link route matches: a prefix is a pattern that ends in #.
-
-    Return None unless exactly one of prefix and pattern is given.
-    """
-    if (settings.prefix is None) == (settings.pattern is None):
-        return None
-    if settings.prefix is not None:
-        return (*kinds.address_tokens(settings.prefix), "#")
-    return kinds.address_tokens(settings.pattern or "")

@@ -1,6 +1,6 @@
 """Load a `Configuration` from a file, or find every mistake in it at once.
 
-The file is TOML or a Dispatch file; its content shows which (`router.config.qdrouterd.form`).
+The file is TOML or a Dispatch file; its content shows which (`router.config.qdrouterd.syntax`).
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from router.config.building import build
 from router.config.checks import Check
 from router.config.mistakes import Data, InvalidConfiguration, Mistake, Path as DataPath
 from router.config.model import Configuration
-from router.config.positions import locate
-from router.config.qdrouterd.form import detect_form
+from router.config.positions import find_lines
 from router.config.qdrouterd.reading import parse_dispatch
 from router.config.qdrouterd.report import Report
+from router.config.qdrouterd.syntax import detect_syntax
 
 DEFAULT_SOURCE: Final = "the default configuration"
 
@@ -36,33 +36,33 @@ class Loaded:
     report: Report | None = None
 
 
-def load_configuration(path: Path, further: Iterable[Check] = ()) -> Configuration:
+def load_configuration(path: Path, extra_checks: Iterable[Check] = ()) -> Configuration:
     """Read the configuration file at `path`; see `load_file`."""
-    return load_file(path, further).configuration
+    return load_file(path, extra_checks).configuration
 
 
 def load_file(
-    path: Path, further: Iterable[Check] = (), *, weaker_security: bool = False
+    path: Path, extra_checks: Iterable[Check] = (), *, weaker_security: bool = False
 ) -> Loaded:
     """Read the configuration file at `path`; files that it names are relative to its folder.
 
-    `further` are the checks of other parts of the router. `weaker_security` accepts a Dispatch file
-    even if not all of its security settings are supported. Raises InvalidConfiguration with every
-    mistake found, or if the file cannot be read.
+    `extra_checks` are the checks of other parts of the router. `weaker_security` accepts a Dispatch
+    file even if not all of its security settings are supported. Raises InvalidConfiguration with
+    every mistake found, or if the file cannot be read.
     """
     text, source = read_text(path), str(path)
-    form = detect_form(text, path.suffix)
-    if form == "toml":
+    syntax = detect_syntax(text, path.suffix)
+    if syntax == "toml":
         configuration = parse_configuration(
-            text, source=source, folder=path.parent, further=further
+            text, source=source, folder=path.parent, extra_checks=extra_checks
         )
         return Loaded(configuration)
     moved = parse_dispatch(
         text,
-        form,
+        syntax,
         source=source,
         folder=path.parent,
-        further=further,
+        extra_checks=extra_checks,
         weaker_security=weaker_security,
     )
     return Loaded(moved.configuration, moved.report)
@@ -88,7 +88,7 @@ def read_text(path: Path) -> str:
 
 
 def parse_configuration(
-    text: str, *, source: str, folder: Path | None = None, further: Iterable[Check] = ()
+    text: str, *, source: str, folder: Path | None = None, extra_checks: Iterable[Check] = ()
 ) -> Configuration:
     """Read a configuration from TOML text. Mistakes name `source` as the file.
 
@@ -96,7 +96,7 @@ def parse_configuration(
     that it names are also read, to check them. Raises InvalidConfiguration with every mistake.
     """
     data, lines = read_toml(text, source)
-    built = build(data, folder, further)
+    built = build(data, folder, extra_checks)
     mistakes = built.mistakes(data, lines, source)
     if mistakes:
         raise InvalidConfiguration(mistakes)
@@ -116,7 +116,7 @@ def default_text() -> str:
 def read_toml(text: str, source: str) -> tuple[Data, Mapping[DataPath, int]]:
     """Return the data of a TOML text and the lines of its parts; raises InvalidConfiguration."""
     try:
-        return tomllib.loads(text), locate(text)
+        return tomllib.loads(text), find_lines(text)
     except RecursionError:
         raise InvalidConfiguration(
             [Mistake(source, 0, 0, "", "", "has lists or tables nested too deeply")]

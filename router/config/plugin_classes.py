@@ -18,7 +18,7 @@ from router.config.model import Entity
 from router.config.plugins import PluginSettings
 from router.config.secret import Secret
 from router.config.setting import Field, file_name, setting_of
-from router.config.structure import Form
+from router.config.structure import FileFormat
 from router.errors import ConfigurationError, describe_exception
 
 ENTRY_POINTS: Final = "trioute.plugins"
@@ -125,8 +125,8 @@ def read_settings(
     own = attrs.field(factory=plugin.settings_class, type=plugin.settings_class)
     model = attrs.make_class("PluginTable", {"settings": own}, frozen=True)
     try:
-        form: Form[Any] = Form(model, (entity,))
-        table, findings = form.read({"settings": data})
+        file_format: FileFormat[Any] = FileFormat(model, (entity,))
+        table, findings = file_format.read({"settings": data})
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 - a plugin's own check may raise anything

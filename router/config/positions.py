@@ -26,7 +26,7 @@ _STRING: Final = re.compile(r""""(?:[^"\\\n]|\\.)*"|'[^'\n]*'""")
 _OTHER: Final = re.compile(r"[^,\]}#\n]+")
 
 
-def locate(text: str) -> Mapping[Path, int]:
+def find_lines(text: str) -> Mapping[Path, int]:
     """Return the lines, from 1, of all keys, tables and items in `text`, which must be valid TOML.
 
     A list of tables has the line of its first table. May raise RecursionError, as tomllib may.

@@ -97,7 +97,7 @@ class BaseEdited(ConfigurationError):
 
 
 def load_base(
-    file: Path | None, further: Iterable[Check] = (), *, weaker_security: bool = False
+    file: Path | None, extra_checks: Iterable[Check] = (), *, weaker_security: bool = False
 ) -> BaseConfiguration:
     """Read a configuration file, or the embedded default; see `router.config.load.load_file`.
 
@@ -105,19 +105,21 @@ def load_base(
     """
     if file is None:
         text = default_text()
-        return BaseConfiguration(parse_configuration(text, source=DEFAULT_SOURCE, further=further))
-    loaded = load_file(file, further, weaker_security=weaker_security)
+        return BaseConfiguration(
+            parse_configuration(text, source=DEFAULT_SOURCE, extra_checks=extra_checks)
+        )
+    loaded = load_file(file, extra_checks, weaker_security=weaker_security)
     return BaseConfiguration(loaded.configuration, file, loaded.report, weaker_security)
 
 
-def load_saved(file: Path, further: Iterable[Check] = ()) -> Saved | None:
+def load_saved(file: Path, extra_checks: Iterable[Check] = ()) -> Saved | None:
     """Return the configuration saved in a file, or None if there is no such file.
 
     Raises InvalidConfiguration for a file that this router has not written.
     """
     if not file.exists():
         return None
-    configuration = load_configuration(file, further)
+    configuration = load_configuration(file, extra_checks)
     text = file.read_text(encoding="utf-8")
     digest, revision = _DIGEST.search(text), _REVISION.search(text)
     if digest is None or revision is None:

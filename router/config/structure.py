@@ -33,7 +33,7 @@ class Structured:
     findings: tuple[Finding, ...]
 
 
-class Form(Generic[T]):
+class FileFormat(Generic[T]):
     """Format of one kind of file: the class of its contents, and the entities that it may have.
 
     `model` is that class. Its constructor needs no arguments, because no entity is required.
@@ -70,10 +70,10 @@ def is_secret(path: Path) -> bool:
     )
 
 
-def _build_converter(form: Form[T]) -> Converter:
+def _build_converter(file_format: FileFormat[T]) -> Converter:
     converter = Converter(detailed_validation=True, forbid_extra_keys=True)
     tables: dict[str, Any] = {}
-    for entity in form.entities:
+    for entity in file_format.entities:
         attributes: dict[str, Any] = {
             field.name: override(
                 rename=file_name(field.name), struct_hook=_value_hook(setting_of(field).kind)
@@ -85,7 +85,7 @@ def _build_converter(form: Form[T]) -> Converter:
         hook = _list_hook(entity, converter) if entity.repeated else None
         tables[entity.attribute] = override(rename=entity.name, struct_hook=hook)
     converter.register_structure_hook(
-        form.model, make_dict_structure_fn(form.model, converter, **tables)
+        file_format.model, make_dict_structure_fn(file_format.model, converter, **tables)
     )
     return converter
 
@@ -119,25 +119,25 @@ def _header(entity: Entity) -> str:
 
 
 def _findings(
-    error: Exception, form: Form[T], model: type[attrs.AttrsInstance], path: Path
+    error: Exception, file_format: FileFormat[T], model: type[attrs.AttrsInstance], path: Path
 ) -> Iterator[Finding]:
     match error:
         case ClassValidationError():
             noted, others = error.group_exceptions()
             for inner, note in noted:
-                name, inner_model = _step(form, model, note.name)
-                yield from _findings(inner, form, inner_model, (*path, name))
+                name, inner_model = _step(file_format, model, note.name)
+                yield from _findings(inner, file_format, inner_model, (*path, name))
             for inner in others:
-                yield from _findings(inner, form, model, path)
+                yield from _findings(inner, file_format, model, path)
         case IterableValidationError():
             indexed, others = error.group_exceptions()
             for inner, index_note in indexed:
-                yield from _findings(inner, form, model, (*path, int(index_note.index)))
+                yield from _findings(inner, file_format, model, (*path, int(index_note.index)))
             for inner in others:
-                yield from _findings(inner, form, model, path)
+                yield from _findings(inner, file_format, model, path)
         case ForbiddenExtraKeysError():
             for key in sorted(error.extra_fields):
-                yield _unknown(key, form, model, path)
+                yield _unknown(key, file_format, model, path)
         case ValueNotAllowed():
             yield Finding(path, "is not allowed", f"give {error.allowed}", shown=True)
         case _:
@@ -146,19 +146,21 @@ def _findings(
 
 
 def _step(
-    form: Form[T], model: type[attrs.AttrsInstance], attribute: str
+    file_format: FileFormat[T], model: type[attrs.AttrsInstance], attribute: str
 ) -> tuple[str, type[attrs.AttrsInstance]]:
     """Return the name in the file of an attribute of `model`, and the model of its contents."""
-    if model is form.model:
-        for entity in form.entities:
+    if model is file_format.model:
+        for entity in file_format.entities:
             if entity.attribute == attribute:
                 return entity.name, entity.settings
     return file_name(attribute), model
 
 
-def _unknown(key: str, form: Form[T], model: type[attrs.AttrsInstance], path: Path) -> Finding:
-    known = [_step(form, model, field.name)[0] for field in attrs.fields(model)]
-    what = "entity" if model is form.model else "attribute"
+def _unknown(
+    key: str, file_format: FileFormat[T], model: type[attrs.AttrsInstance], path: Path
+) -> Finding:
+    known = [_step(file_format, model, field.name)[0] for field in attrs.fields(model)]
+    what = "entity" if model is file_format.model else "attribute"
     nearest = _nearest(key, known)
     here = "" if nearest else f"known here: {', '.join(known)}"
     return Finding((*path, key), f"is not a known {what}", here, nearest)
@@ -174,7 +176,7 @@ def _nearest(key: str, known: Iterable[str]) -> str:
     return plain[found[0]] if found else ""
 
 
-_CONFIGURATION: Final = Form(Configuration, ENTITIES)
+_CONFIGURATION: Final = FileFormat(Configuration, ENTITIES)
 
 
 def value_at(data: Data, finding: Finding) -> str:

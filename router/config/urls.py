@@ -15,7 +15,7 @@ MAX_URLS: Final = 16
 
 
 @attrs.frozen
-class Url:
+class ServerUrl:
     """Host and port to connect to; `scheme` is None if the text has none."""
 
     scheme: str | None
@@ -23,7 +23,7 @@ class Url:
     port: int
 
 
-def parse_url(text: str) -> Url:
+def parse_server_url(text: str) -> ServerUrl:
     """Read a URL; raises ValueError if the text is not a URL."""
     scheme, separator, rest = text.rpartition("://")
     if separator and scheme not in DEFAULT_PORTS:
@@ -32,7 +32,7 @@ def parse_url(text: str) -> Url:
     if not is_host(host):
         raise ValueError(f"invalid host {host!r}")
     usual = DEFAULT_PORTS[scheme or "amqp"]
-    return Url(scheme or None, host, usual if port is None else _port(port))
+    return ServerUrl(scheme or None, host, usual if port is None else _port(port))
 
 
 def _split(place: str) -> tuple[str, str | None]:
@@ -68,10 +68,10 @@ def urls(*schemes: str) -> Kind:
             value = [each.strip() for each in value.split(",")]
         if not isinstance(value, (list, tuple)) or len(value) > MAX_URLS:
             raise ValueNotAllowed(words)
-        found: dict[Url, str] = {}
+        found: dict[ServerUrl, str] = {}
         for each in value:
             try:
-                url = parse_url(each) if isinstance(each, str) else None
+                url = parse_server_url(each) if isinstance(each, str) else None
             except ValueError:
                 url = None
             if url is None or (url.scheme or schemes[0]) not in schemes or url in found:

@@ -22,11 +22,13 @@ from router.config.write import table_of
 SOURCE: Final = "the configuration"
 
 
-def find_mistakes(configuration: Configuration, further: Iterable[Check] = ()) -> list[Mistake]:
-    """Return every mistake in a configuration; `further` are checks of other parts."""
+def find_mistakes(
+    configuration: Configuration, extra_checks: Iterable[Check] = ()
+) -> list[Mistake]:
+    """Return every mistake in a configuration; `extra_checks` are checks of other parts."""
     data = {each.name: _written(each, configuration) for each in ENTITIES}
     found: dict[Path, Finding] = {}
-    for check in (find_contradictions, *further):
+    for check in (find_contradictions, *extra_checks):
         for finding in check(configuration, data):
             found.setdefault(finding.path, finding)
     mistakes = [_mistake(finding, configuration, data) for finding in found.values()]

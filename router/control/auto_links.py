@@ -20,7 +20,7 @@ from router.core.forwarding.forward import Forwarder
 from router.core.links.auto_links import AutoLink, AutoLinkChanged, AutoLinkRule
 from router.core.model.split_table import ListedTable
 from router.engine.connection import Connection
-from router.engine.deferred import CHANGES_AT_ONCE, THINGS_A_STEP, drained, emptied
+from router.engine.deferred import CHANGES_AT_ONCE, ITEMS_PER_STEP, pop_from_end, pop_items
 from router.engine.link import Link
 
 # Dispatch's retry delays: after the first failure, and after later ones.
@@ -37,12 +37,12 @@ class Line(SupervisedLink[AutoLink]):
     """Auto-link on one connection, attached or not."""
 
     def __init__(
-        self, keeper: AutoLinks, plan: AutoLinkRule, connection: Connection, now: float
+        self, keeper: AutoLinks, rule: AutoLinkRule, connection: Connection, now: float
     ) -> None:
-        super().__init__(keeper, plan.name, connection, now)
-        self.plan = plan
+        super().__init__(keeper, rule.name, connection, now)
+        self.rule = rule
         # the error condition of the failure that was announced last
-        self.told: str | None = None
+        self.announced_condition: str | None = None
 
     @property
     def retry_at(self) -> float | None:
@@ -56,28 +56,28 @@ class Line(SupervisedLink[AutoLink]):
         return self.own.link if is_there and self.own is not None else None
 
 
-class AutoLinkPlans:
+class AutoLinkRules:
     """Configured auto-links, with indexes to find them.
 
     A full reconfiguration makes a new object; a small change updates the present one with `put`.
     """
 
-    def __init__(self, plans: Iterable[AutoLinkRule] = ()) -> None:
+    def __init__(self, rules: Iterable[AutoLinkRule] = ()) -> None:
         # by name, in the order of the configuration
-        self.plans = {plan.name: plan for plan in plans}
+        self.rules = {rule.name: rule for rule in rules}
         # names of the auto-links by container-id, or by listener or connector
         self.by_container: dict[tuple[str | None, str | None], dict[str, None]] = {}
         # number of auto-links at each address
         self.claims: Counter[str] = Counter()
-        for plan in self.plans.values():
-            self._enter(plan)
+        for rule in self.rules.values():
+            self._enter(rule)
 
-    def put(self, name: str, plan: AutoLinkRule | None) -> None:
-        """Replace the auto-link with this name, or remove it if `plan` is None.
+    def put(self, name: str, rule: AutoLinkRule | None) -> None:
+        """Replace the auto-link with this name, or remove it if `rule` is None.
 
         The time that this takes does not grow with the number of auto-links.
         """
-        before = self.plans.get(name)
+        before = self.rules.get(name)
         if before is not None:
             its, address = self.by_container[_key(before)], address_name(before.address)
             del its[name]
@@ -86,15 +86,15 @@ class AutoLinkPlans:
             self.claims[address] -= 1
             if not self.claims[address]:
                 del self.claims[address]
-        if plan is None:
-            self.plans.pop(name, None)
+        if rule is None:
+            self.rules.pop(name, None)
         else:
-            self.plans[name] = plan
-            self._enter(plan)
+            self.rules[name] = rule
+            self._enter(rule)
 
-    def _enter(self, plan: AutoLinkRule) -> None:
-        self.by_container.setdefault(_key(plan), {})[plan.name] = None
-        self.claims[address_name(plan.address)] += 1
+    def _enter(self, rule: AutoLinkRule) -> None:
+        self.by_container.setdefault(_key(rule), {})[rule.name] = None
+        self.claims[address_name(rule.address)] += 1
 
     def names_on(self, connection: Connection) -> list[str]:
         """Return the names of the auto-links that are wanted on a connection."""
@@ -104,11 +104,11 @@ class AutoLinkPlans:
 
     def pieces(self) -> Iterator[object]:
         """Discard the contents step by step; yield after each step (`router.engine.deferred`)."""
-        yield from emptied(self.plans)
-        yield from emptied(self.claims)
+        yield from pop_items(self.rules)
+        yield from pop_items(self.claims)
         for names in self.by_container.values():
-            yield from emptied(names)
-        yield from emptied(self.by_container)
+            yield from pop_items(names)
+        yield from pop_items(self.by_container)
 
 
 class AutoLinks(LinkSupervisor[Line]):
@@ -122,78 +122,92 @@ class AutoLinks(LinkSupervisor[Line]):
         self.containers = containers
         self.redirected = Redirects(self, containers)
         containers.watchers.append(self)
-        self._wanted = AutoLinkPlans()
+        self._wanted = AutoLinkRules()
         self._lines: ListedTable[str, dict[Connection, Line]] = ListedTable()
         # number of lines with each rank of status, by name; and number of names whose best line has
         # each rank
         self._standing: ListedTable[str, list[int]] = ListedTable()
         self._names_by_rank = [0] * len(Status)
+        # whether changed auto-links decide whether their address is available
+        self._has_opened_or_closed = False
         # lines that have failed since the last `tick`
-        self._fresh: list[Line] = []
+        self._newly_failed: list[Line] = []
 
     # Wanted auto-links.
 
     @property
-    def plans(self) -> dict[str, AutoLinkRule]:
+    def rules(self) -> dict[str, AutoLinkRule]:
         """Return the configured auto-links by name, in the order of the configuration."""
-        return self._wanted.plans
+        return self._wanted.rules
 
-    def configure(self, plans: Iterable[AutoLinkRule]) -> None:
+    def configure(self, rules: Iterable[AutoLinkRule]) -> None:
         """Replace all configured auto-links by these; unchanged ones are left alone."""
-        wanted, before = AutoLinkPlans(plans), self.plans
-        names = [*before, *(name for name in wanted.plans if name not in before)]
-        others = [name for name in names if before.get(name) != wanted.plans.get(name)]
+        wanted, before = AutoLinkRules(rules), self.rules
+        names = [*before, *(name for name in wanted.rules if name not in before)]
+        others = [name for name in names if before.get(name) != wanted.rules.get(name)]
         # `change` takes the names from the end of the list
         self.change(wanted, others[::-1])
 
-    def change(self, wanted: AutoLinkPlans, names: list[str]) -> None:
+    def change(self, wanted: AutoLinkRules, names: list[str]) -> None:
         """Replace the configured auto-links by `wanted`; unchanged ones are left alone.
 
         `names` lists those that change, and is consumed. If there are very many, some are attached
         or retired in later turns.
         """
         before, self._wanted = self._wanted, wanted
-        self.forwarder.table.claim(wanted.claims)
+        self.forwarder.table.set_auto_links(wanted.claims)
 
         def over() -> None:
+            self._resolve_exchanges()
             self.forwarder.turn.deferred.forget(before.pieces())
 
-        see_to, changed = partial(self._is_changed, before), drained(names)
-        self.forwarder.turn.deferred.go_through(changed, see_to, over, CHANGES_AT_ONCE)
+        apply, changed = partial(self._is_changed, before), pop_from_end(names)
+        self.forwarder.turn.deferred.process_each(changed, apply, over, CHANGES_AT_ONCE)
 
-    def change_few(self, plans: dict[str, AutoLinkRule | None]) -> None:
+    def change_few(self, rules: dict[str, AutoLinkRule | None]) -> None:
         """Replace auto-links by name, or remove those whose value is None. Call this in a turn.
 
         The time that this takes does not grow with the number of other auto-links.
         """
-        self.forwarder.table.claim(self._wanted.claims)
-        for name, plan in plans.items():
-            before = self.plans.get(name)
-            self._wanted.put(name, plan)
-            self._is_another(name, before, plan)
+        self.forwarder.table.set_auto_links(self._wanted.claims)
+        for name, rule in rules.items():
+            before = self.rules.get(name)
+            self._wanted.put(name, rule)
+            self._is_another(name, before, rule)
+        self._resolve_exchanges()
 
-    def _is_changed(self, before: AutoLinkPlans, name: str) -> None:
+    def _is_changed(self, before: AutoLinkRules, name: str) -> None:
         """Apply a change of this auto-link, which was added, replaced or removed."""
-        self._is_another(name, before.plans.get(name), self.plans.get(name))
+        self._is_another(name, before.rules.get(name), self.rules.get(name))
 
     def _is_another(self, name: str, old: AutoLinkRule | None, new: AutoLinkRule | None) -> None:
-        for plan in (old, new):
-            if plan is not None:
-                self.forwarder.table.claims_changed(address_name(plan.address))
+        for rule in (old, new):
+            if rule is not None:
+                address = address_name(rule.address)
+                self.forwarder.table.auto_links_changed(address)
+                self._has_opened_or_closed |= self.forwarder.table.needs_auto_links(address)
         for line in list(self._lines.get(name, {}).values()):
             # a redirected line ends with the line that it came from
-            if line.plan != new and not self.redirected.owns(line):
+            if line.rule != new and not self.redirected.owns(line):
                 self.retire(line)
         if new is not None:
             for connection in self.containers.find(new.container_id, new.connection):
                 self._want(new, connection)
+
+    def _resolve_exchanges(self) -> None:
+        """Have exchanges look up their addresses again, if auto-links decide about any of them."""
+        if self._has_opened_or_closed:
+            self._has_opened_or_closed = False
+            self.forwarder.exchanges.resolve()
 
     def phases_changed(self) -> None:
         """Check all auto-links after address settings changed: their phases may have changed."""
         every = (
             line for name in list(self._lines) for line in list(self._lines.get(name, {}).values())
         )
-        self.forwarder.turn.deferred.go_through(every, self._phase_changed, at_once=CHANGES_AT_ONCE)
+        self.forwarder.turn.deferred.process_each(
+            every, self._phase_changed, at_once=CHANGES_AT_ONCE
+        )
 
     def _phase_changed(self, line: Line) -> None:
         if not self._is_in_books(line):
@@ -203,9 +217,9 @@ class AutoLinks(LinkSupervisor[Line]):
             self.redirected.left(line)
         elif own is not None and not own.is_at_current_phase(self.forwarder.table):
             self.retire(line)
-            plan = self.plans.get(line.name)
-            if plan is not None:
-                self._want(plan, line.connection)
+            rule = self.rules.get(line.name)
+            if rule is not None:
+                self._want(rule, line.connection)
 
     def container_came(self, connection: Connection) -> None:
         """Attach the auto-links that are wanted on a connection that has opened.
@@ -215,28 +229,28 @@ class AutoLinks(LinkSupervisor[Line]):
 
         def want(name: str) -> None:
             # by now, the connection may have ended, or the auto-link may be for other connections
-            plan = self.plans.get(name)
-            if connection.is_open() and plan is not None and _key(plan) in _keys_of(connection):
-                self._want(plan, connection)
+            rule = self.rules.get(name)
+            if connection.is_open() and rule is not None and _key(rule) in _keys_of(connection):
+                self._want(rule, connection)
 
         # connections that open later are handled when they open
         names = self._wanted.names_on(connection)
-        self.forwarder.turn.deferred.go_through(names, want, at_once=CHANGES_AT_ONCE)
+        self.forwarder.turn.deferred.process_each(names, want, at_once=CHANGES_AT_ONCE)
 
     def container_left(self, connection: Connection) -> None:
         """Forget the auto-links of a connection that has ended."""
-        self.lose(connection)
+        self.forget_lines(connection)
 
-    def _want(self, plan: AutoLinkRule, connection: Connection) -> None:
-        lines = self._lines.setdefault(plan.name, {})
+    def _want(self, rule: AutoLinkRule, connection: Connection) -> None:
+        lines = self._lines.setdefault(rule.name, {})
         if connection in lines:
             return
-        self.keep(self.enter(plan, connection))
+        self.keep_attached(self.enter(rule, connection))
 
-    def enter(self, plan: AutoLinkRule, connection: Connection) -> Line:
+    def enter(self, rule: AutoLinkRule, connection: Connection) -> Line:
         """Make the line of an auto-link on a connection, and add it to the tables of lines."""
-        line = Line(self, plan, connection, self.now)
-        self._lines.setdefault(plan.name, {})[connection] = line
+        line = Line(self, rule, connection, self.now)
+        self._lines.setdefault(rule.name, {})[connection] = line
         self._count(line, line.status, 1)
         return line
 
@@ -244,7 +258,7 @@ class AutoLinks(LinkSupervisor[Line]):
         """Attempt a failed line again after its retry delay."""
         self._at(line, self.now + self.retry_s(line))
 
-    def take_out(self, line: Line) -> None:
+    def remove_line(self, line: Line) -> None:
         """Remove a line from the tables, if they still have it, and end its redirect."""
         if self._is_in_books(line):
             lines = self._lines[line.name]
@@ -261,7 +275,7 @@ class AutoLinks(LinkSupervisor[Line]):
 
     def make(self, line: Line, number: int) -> AutoLink:
         """Make a link whose name contains the name of the auto-link and `number`."""
-        return AutoLink(line.plan, f"auto-link/{line.name}/{number}", line)
+        return AutoLink(line.rule, f"auto-link/{line.name}/{number}", line)
 
     def retry_s(self, line: Line) -> float:
         """Return the retry delay, shorter after the first failure than after later ones."""
@@ -269,15 +283,15 @@ class AutoLinks(LinkSupervisor[Line]):
 
     def recovered(self, line: Line) -> None:
         """Announce that a line is active. Its last error stays available to operators."""
-        line.told = None
+        line.announced_condition = None
         self._announce(line, None)
 
     def failed(self, line: Line) -> None:
         """Note a failure. It is counted and announced later, unless the connection was lost."""
-        self._fresh.append(line)
+        self._newly_failed.append(line)
         self.redirected.failed(line)
 
-    def see_to(self, line: Line, own: Attempt, now: float) -> None:
+    def check_quiescing(self, line: Line, own: Attempt, now: float) -> None:
         """Mark a quiescing line as idle once it has no deliveries left; detach an idle line."""
         if line.status is Status.QUIESCING and self.is_quiet(line, own, now):
             self.set_status(line, Status.IDLE)
@@ -290,25 +304,27 @@ class AutoLinks(LinkSupervisor[Line]):
         """Do all work that is due."""
         super().tick(now)
         self.redirected.tick(now)
-        if self._fresh:
+        if self._newly_failed:
             self._tell_failures()
 
     def _tell_failures(self) -> None:
         """Count and announce failures, except those caused by a lost connection."""
-        fresh, self._fresh = self._fresh, []
-        self.forwarder.turn.deferred.go_through(fresh, self._tell_failure, at_once=THINGS_A_STEP)
+        failed, self._newly_failed = self._newly_failed, []
+        self.forwarder.turn.deferred.process_each(
+            failed, self._tell_failure, at_once=ITEMS_PER_STEP
+        )
 
     def _tell_failure(self, line: Line) -> None:
         if line.is_over:
             return
         self.failures += 1
         condition = "" if line.error is None else str(line.error.condition)
-        if line.told != condition and line.status is Status.FAILED:
-            line.told = condition
+        if line.announced_condition != condition and line.status is Status.FAILED:
+            line.announced_condition = condition
             self._announce(line, line.error)
 
     def _announce(self, line: Line, error: Error | None) -> None:
-        news = AutoLinkChanged(line.plan, str(line.status), error)
+        news = AutoLinkChanged(line.rule, str(line.status), error)
         self.forwarder.observer.event_received(line.connection, news)
 
     # Views.
@@ -327,12 +343,12 @@ class AutoLinks(LinkSupervisor[Line]):
         """Return the number of auto-links by status; lines that are being retired count as well."""
         counts = Counter({str(each): self._names_by_rank[_RANKS[each]] for each in Status})
         # during a change, lines of names that are not configured may still be in the tables
-        counts[str(Status.INACTIVE)] += max(0, len(self.plans) - len(self._standing))
+        counts[str(Status.INACTIVE)] += max(0, len(self.rules) - len(self._standing))
         for status in (Status.QUIESCING, Status.IDLE):
             counts[str(status)] += self.statuses[status]
         return +counts
 
-    def became(self, line: Line, before: Status) -> None:
+    def status_changed(self, line: Line, before: Status) -> None:
         """Update the counts after a line's change of status."""
         if self._is_in_books(line):
             self._count(line, before, -1)
@@ -357,10 +373,10 @@ def _best(standing: Iterable[int]) -> int | None:
     return next((rank for rank, count in enumerate(standing) if count), None)
 
 
-def _key(plan: AutoLinkRule) -> tuple[str | None, str | None]:
-    if plan.container_id is not None:
-        return plan.container_id, None
-    return None, plan.connection
+def _key(rule: AutoLinkRule) -> tuple[str | None, str | None]:
+    if rule.container_id is not None:
+        return rule.container_id, None
+    return None, rule.connection
 
 
 def _keys_of(connection: Connection) -> tuple[tuple[str | None, str | None], ...]:

@@ -34,7 +34,7 @@ class Containers:
         self._by_name: dict[str, dict[Connection, None]] = {}
         self.watchers: list[ContainerObserver] = []
         # observers of connections that serve a single purpose, by the name of the connection
-        self.aside: dict[str, ContainerObserver] = {}
+        self.dedicated_observers: dict[str, ContainerObserver] = {}
 
     def find(self, container_id: str | None, connection: str | None) -> list[Connection]:
         """Return the open connections to a container.
@@ -46,24 +46,16 @@ class Containers:
             return list(self._by_id.get(container_id, ()))
         return list(self._by_name.get(connection or "", ()))
 
-    def would_find(
-        self, connection: Connection, container_id: str | None, name: str | None
-    ) -> bool:
-        """Return whether `find` returns this connection while it is open."""
-        if container_id is not None:
-            return bool(connection.remote_open.container_id == container_id)
-        return bool(name) and bool(connection.settings.endpoint == name)
-
     def event_received(self, connection: Connection, event: object) -> None:
         """Record a connection that has opened or closed, and notify the watchers."""
         if connection.settings.role != ROLE:
             return
-        aside = self.aside.get(connection.settings.endpoint)
-        if aside is not None:
+        observer = self.dedicated_observers.get(connection.settings.endpoint)
+        if observer is not None:
             if isinstance(event, ConnectionOpened):
-                aside.container_came(connection)
+                observer.container_came(connection)
             elif isinstance(event, ConnectionClosed):
-                aside.container_left(connection)
+                observer.container_left(connection)
             return
         if isinstance(event, ConnectionOpened):
             for known, key in self._keys(connection):

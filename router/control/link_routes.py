@@ -11,7 +11,7 @@ from router.control.containers import Containers
 from router.core.link_routes.link_routes import LinkRoutes
 from router.core.link_routes.route_outlets import NEVER, LinkRoute, LinkRouteRule
 from router.engine.connection import Connection
-from router.engine.deferred import CHANGES_AT_ONCE, drained, emptied
+from router.engine.deferred import CHANGES_AT_ONCE, pop_from_end, pop_items
 from router.engine.events import ConnectionClosed
 from router.engine.outbox import Turn
 
@@ -25,7 +25,7 @@ class LinkRouteChange:
 
     removed: list[str]
     added: list[LinkRouteRule]
-    # set by `enter`: link routes to remove and to add, and all that are configured afterwards
+    # set by `prepare`: link routes to remove and to add, and all that are configured afterwards
     left: list[LinkRoute] = attrs.Factory(list)
     came: list[LinkRoute] = attrs.Factory(list)
     configured: dict[str, LinkRoute] = attrs.Factory(dict)
@@ -72,17 +72,17 @@ class LinkRouting:
         All other routes are left alone. Links stay attached even if their route is removed.
         """
         change = LinkRouteChange(list(removed), list(added))
-        for _ in self.enter(change):
+        for _ in self.prepare(change):
             pass
-        self.take_up(change)
+        self.commit(change)
 
-    def enter(self, change: LinkRouteChange) -> Iterator[None]:
-        """Prepare a change in steps; it has no effect before `take_up`."""
+    def prepare(self, change: LinkRouteChange) -> Iterator[None]:
+        """Prepare a change in steps; it has no effect before `commit`."""
         is_small = change.is_small
         if not is_small:
             change.configured.update(self._configured)
         yield
-        for name in drained(change.removed):
+        for name in pop_from_end(change.removed):
             way = self._configured[name] if is_small else change.configured.pop(name)
             way.until = self._routes.edition + 1
             change.left.append(way)
@@ -98,8 +98,8 @@ class LinkRouting:
                 change.configured[rule.name] = way
             yield
 
-    def take_up(self, change: LinkRouteChange) -> None:
-        """Put a change that `enter` has prepared into effect. Call this in a turn."""
+    def commit(self, change: LinkRouteChange) -> None:
+        """Put a change that `prepare` has prepared into effect. Call this in a turn."""
         deferred = self._turn.deferred
         if change.is_small:
             for way in change.left:
@@ -107,18 +107,18 @@ class LinkRouting:
             self._configured.update((way.rule.name, way) for way in change.came)
         else:
             before, self._configured = self._configured, change.configured
-            deferred.forget(emptied(before))
+            deferred.forget(pop_items(before))
         self._routes.begin_edition()
-        deferred.go_through(change.came, self._routes.tell, at_once=CHANGES_AT_ONCE)
-        left = drained(change.left)
-        deferred.go_through(left, self._forget, at_once=CHANGES_AT_ONCE)
+        deferred.process_each(change.came, self._routes.report_new, at_once=CHANGES_AT_ONCE)
+        left = pop_from_end(change.left)
+        deferred.process_each(left, self._forget, at_once=CHANGES_AT_ONCE)
 
-    def give_up(self, change: LinkRouteChange) -> None:
-        """Undo `enter` for a change that is not put into effect."""
+    def discard(self, change: LinkRouteChange) -> None:
+        """Undo `prepare` for a change that is not put into effect."""
         for way in change.left:
             way.until = NEVER
-        self._turn.deferred.go_through(change.came, self._forget)
-        self._turn.deferred.forget(emptied(change.configured))
+        self._turn.deferred.process_each(change.came, self._forget)
+        self._turn.deferred.forget(pop_items(change.configured))
 
     def configured(self, name: str) -> LinkRoute | None:
         """Return the configured link route of this name; None if there is none."""
@@ -168,7 +168,7 @@ class LinkRouting:
         """Call `act` for each configured link route that leads to a connection."""
         by_id = self._by_id.get(connection.remote_open.container_id, ())
         ways = [*by_id, *self._by_name.get(connection.settings.endpoint, ())]
-        self._turn.deferred.go_through(ways, act, at_once=CHANGES_AT_ONCE)
+        self._turn.deferred.process_each(ways, act, at_once=CHANGES_AT_ONCE)
 
     def _is_known(self, way: LinkRoute) -> bool:
         return any(way in known.get(key, {}) for known, key in self._keys(way.rule))
@@ -183,7 +183,7 @@ class LinkRouting:
         """Return all link routes that connections have requested."""
         return [way for ways in self._of_connection.values() for way in ways.values()]
 
-    def ask(self, rule: LinkRouteRule) -> LinkRoute:
+    def add_requested(self, rule: LinkRouteRule) -> LinkRoute:
         """Add a link route that a connection, the rule's `scope`, has requested.
 
         The name must be new on that connection.
@@ -193,7 +193,7 @@ class LinkRouting:
         self._of_connection.setdefault(rule.scope, {})[rule.name] = way
         return way
 
-    def withdraw(self, way: LinkRoute) -> None:
+    def remove_requested(self, way: LinkRoute) -> None:
         """Remove a link route that a connection has requested; links attached by it stay."""
         scope = way.rule.scope
         mine = self._of_connection[scope]

@@ -21,7 +21,7 @@ from router.core.forwarding.forward import Forwarder
 from router.core.model.split_table import ListedTable
 from router.engine.beginning import wire_error
 from router.engine.connection import Connection
-from router.engine.deferred import THINGS_A_STEP, emptied
+from router.engine.deferred import ITEMS_PER_STEP, pop_items
 from router.engine.link import Link
 from router.errors import AmqpError, Scope
 
@@ -66,7 +66,7 @@ class Attempt(Protocol):
         """Return whether the link has no delivery under way or unsettled."""
 
     @property
-    def lingers(self) -> bool:
+    def awaits_session_end(self) -> bool:
         """Return whether the peer has not yet answered the end of the link's session."""
 
     def begin(self, connection: Connection) -> None:
@@ -124,7 +124,7 @@ class _ConnectionLines(Generic[L]):
 
     def __init__(self) -> None:
         # all lines, including those that are quiescing
-        self.lines: ListedTable[L, None] = ListedTable()
+        self.all: ListedTable[L, None] = ListedTable()
         self.waiting: deque[L] = deque()
         self.under_way: set[L] = set()
         # whether a task attempts the waiting lines, in this turn or in later ones
@@ -135,7 +135,7 @@ class LinkSupervisor(Generic[L]):
     """Supervisor that attaches lines, retries those that fail, and detaches unwanted ones.
 
     Subclasses know the kind of link and keep the tables of wanted lines; they override `make`,
-    `retry_s` and `take_out`.
+    `retry_s` and `remove_line`.
     """
 
     # name of the other end in error messages
@@ -149,7 +149,7 @@ class LinkSupervisor(Generic[L]):
         self.leaving: OrderedDict[L, None] = OrderedDict()
         # number of lines by status, including those that are quiescing
         self.statuses: Counter[Status] = Counter()
-        self._paces: dict[Connection, _ConnectionLines[L]] = {}
+        self._lines_by_connection: dict[Connection, _ConnectionLines[L]] = {}
         # number of failed lines by connection
         self._failed: Counter[Connection] = Counter()
         self._timers: list[tuple[float, int, L]] = []
@@ -176,7 +176,7 @@ class LinkSupervisor(Generic[L]):
         """Return the retry delay of a line; it is extended if very many lines have failed."""
         raise NotImplementedError
 
-    def take_out(self, line: L) -> None:
+    def remove_line(self, line: L) -> None:
         """Remove a line from the tables of wanted lines, if they have it."""
         raise NotImplementedError
 
@@ -186,27 +186,23 @@ class LinkSupervisor(Generic[L]):
     def failed(self, line: L) -> None:
         """Handle a line that has failed; `line.error` is the reason, if one was given."""
 
-    def became(self, line: L, before: Status) -> None:
+    def status_changed(self, line: L, before: Status) -> None:
         """Handle a change of a line's status."""
 
     # Wanted links.
 
-    def keep(self, line: L) -> None:
+    def keep_attached(self, line: L) -> None:
         """Keep a line attached from now on. The caller has already added it to the tables."""
-        pace = self._paces.setdefault(line.connection, _ConnectionLines())
-        if line not in pace.lines:
-            pace.lines[line] = None
+        lines = self._lines_by_connection.setdefault(line.connection, _ConnectionLines())
+        if line not in lines.all:
+            lines.all[line] = None
             self.statuses[line.status] += 1
-        pace.waiting.append(line)
+        lines.waiting.append(line)
         self._go_on(line.connection)
-
-    def has_lines_on(self, connection: Connection) -> bool:
-        """Return whether any link was ever wanted on a connection that is not lost."""
-        return connection in self._paces
 
     def retire(self, line: L) -> None:
         """Quiesce a line, and detach it once its deliveries are settled."""
-        self.take_out(line)
+        self.remove_line(line)
         own = line.own
         if own is None or own.is_over:
             self._forget(line)
@@ -221,47 +217,47 @@ class LinkSupervisor(Generic[L]):
             own.detach()
         self._answered(line)
 
-    def lose(self, connection: Connection) -> None:
+    def forget_lines(self, connection: Connection) -> None:
         """Forget all lines of a connection that has ended.
 
         If there are very many, some are forgotten in later turns.
         """
-        pace = self._paces.pop(connection, None)
-        if pace is None:
+        lines = self._lines_by_connection.pop(connection, None)
+        if lines is None:
             return
-        pace.waiting.clear()
+        lines.waiting.clear()
 
         def over() -> None:
             self._failed.pop(connection, None)
 
-        lines = (line for line, _ in emptied(pace.lines))
-        self.forwarder.turn.deferred.go_through(lines, self._forget, over, MAX_ATTACHES)
+        ended = (line for line, _ in pop_items(lines.all))
+        self.forwarder.turn.deferred.process_each(ended, self._forget, over, MAX_ATTACHES)
 
     # Attaching.
 
     def _go_on(self, connection: Connection) -> None:
         """Start attempts for the waiting lines of a connection, up to the limit."""
-        pace = self._paces.get(connection)
-        if pace is not None and not pace.is_going_on:
-            pace.is_going_on = True
-            self.forwarder.turn.deferred.work_off(self._attempts(pace), MAX_ATTACHES)
+        lines = self._lines_by_connection.get(connection)
+        if lines is not None and not lines.is_going_on:
+            lines.is_going_on = True
+            self.forwarder.turn.deferred.run_steps(self._attempts(lines), MAX_ATTACHES)
 
-    def _attempts(self, pace: _ConnectionLines[L]) -> Iterator[None]:
+    def _attempts(self, lines: _ConnectionLines[L]) -> Iterator[None]:
         """Attempt the waiting lines, one in each step."""
         # without a free channel, attempts fail at once, so there may be very many
-        while pace.waiting and len(pace.under_way) < MAX_ATTACHES:
-            line = pace.waiting.popleft()
+        while lines.waiting and len(lines.under_way) < MAX_ATTACHES:
+            line = lines.waiting.popleft()
             if not line.is_over and line not in self.leaving:
-                self._attempt(line, pace)
+                self._attempt(line, lines)
             yield
-        pace.is_going_on = False
+        lines.is_going_on = False
 
-    def _attempt(self, line: L, pace: _ConnectionLines[L]) -> None:
+    def _attempt(self, line: L, lines: _ConnectionLines[L]) -> None:
         connection = line.connection
         if not connection.is_open():
-            # the connection is closing: `lose` follows
+            # the connection is closing: `forget_lines` follows
             return
-        if line.own is not None and line.own.lingers:
+        if line.own is not None and line.own.awaits_session_end:
             # otherwise every attempt would leave another session that never ends
             words = f"the {self.peer} has not answered the end of the previous session"
             self._failed_for(line, wire_error(AmqpError(NO_ANSWER, words, Scope.LINK)))
@@ -276,7 +272,7 @@ class LinkSupervisor(Generic[L]):
             self._failed_for(line, wire_error(error))
             return
         line.own = own
-        pace.under_way.add(line)
+        lines.under_way.add(line)
         self._at(line, self.now + ANSWER_TIMEOUT_S)
 
     def line_attached(self, line: L) -> None:
@@ -301,9 +297,9 @@ class LinkSupervisor(Generic[L]):
 
     def _answered(self, line: L) -> None:
         """Note that a line no longer waits for the peer, and start the next attempt."""
-        pace = self._paces.get(line.connection)
-        if pace is not None and line in pace.under_way:
-            pace.under_way.remove(line)
+        lines = self._lines_by_connection.get(line.connection)
+        if lines is not None and line in lines.under_way:
+            lines.under_way.remove(line)
             self._go_on(line.connection)
 
     def _failed_for(self, line: L, error: Error | None) -> None:
@@ -327,7 +323,7 @@ class LinkSupervisor(Generic[L]):
         """Do all work that is due; with very many lines, some of it is done in later turns."""
         if not self._is_looking:
             self._is_looking = True
-            self.forwarder.turn.deferred.work_off(self._looks(), THINGS_A_STEP)
+            self.forwarder.turn.deferred.run_steps(self._looks(), ITEMS_PER_STEP)
 
     def _looks(self) -> Iterator[None]:
         """Handle each line that is due or quiescing."""
@@ -343,11 +339,11 @@ class LinkSupervisor(Generic[L]):
             line = next(iter(self.leaving))
             self.leaving.move_to_end(line)
             if line.own is not None:
-                self.see_to(line, line.own, self.now)
+                self.check_quiescing(line, line.own, self.now)
             yield
         self._is_looking = False
 
-    def see_to(self, line: L, own: Attempt, now: float) -> None:
+    def check_quiescing(self, line: L, own: Attempt, now: float) -> None:
         """Detach a quiescing line once it has no delivery under way."""
         if self.is_quiet(line, own, now):
             own.detach()
@@ -368,8 +364,8 @@ class LinkSupervisor(Generic[L]):
                 own.detach()
         elif own is not None and not own.is_over:
             self._unanswered(line, own)
-        elif line.connection in self._paces:
-            self.keep(line)
+        elif line.connection in self._lines_by_connection:
+            self.keep_attached(line)
 
     def _unanswered(self, line: L, own: Attempt) -> None:
         """Handle a peer that has not answered in time."""
@@ -396,18 +392,18 @@ class LinkSupervisor(Generic[L]):
         self.statuses[status] += 1
         line.status = status
         line.since = self.now
-        self.became(line, before)
+        self.status_changed(line, before)
 
     def _forget(self, line: L) -> None:
         """Remove a line that has ended."""
         if line.is_over:
             return
-        self.take_out(line)
+        self.remove_line(line)
         self.leaving.pop(line, None)
         self.set_status(line, Status.INACTIVE)
         self.statuses[Status.INACTIVE] -= 1
         line.is_over = True
         line.due = None
-        pace = self._paces.get(line.connection)
-        if pace is not None:
-            pace.lines.pop(line, None)
+        lines = self._lines_by_connection.get(line.connection)
+        if lines is not None:
+            lines.all.pop(line, None)

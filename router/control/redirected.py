@@ -53,7 +53,7 @@ class Line(Protocol):
     """Link that is wanted on a connection, and its status there (see `link_supervisor`)."""
 
     connection: Connection
-    plan: AutoLinkRule
+    rule: AutoLinkRule
     # the last error, and the time of the next attempt
     error: Error | None
     due: float | None
@@ -74,10 +74,10 @@ class Lines(Protocol[L]):
     def now(self) -> float:
         """Return the turn's time."""
 
-    def enter(self, plan: AutoLinkRule, connection: Connection) -> L:
+    def enter(self, rule: AutoLinkRule, connection: Connection) -> L:
         """Make a line, and add it to the tables."""
 
-    def keep(self, line: L) -> None:
+    def keep_attached(self, line: L) -> None:
         """Keep a line attached from now on."""
 
     def try_again(self, line: L) -> None:
@@ -86,7 +86,7 @@ class Lines(Protocol[L]):
     def retire(self, line: L) -> None:
         """Quiesce a line, and detach it once its deliveries are settled."""
 
-    def lose(self, connection: Connection) -> None:
+    def forget_lines(self, connection: Connection) -> None:
         """Forget the lines of a connection that has ended."""
 
 
@@ -94,14 +94,14 @@ class Lines(Protocol[L]):
 class RedirectedLink(Generic[L]):
     """Auto-link that is redirected to another container.
 
-    `home` is the line on the connection where it is configured, `plan` the rule for the other
+    `home` is the line on the connection where it is configured, `rule` the rule for the other
     container, and `line` the line there, once the connection is open. If the link is not attached
     there by `until`, in seconds, the redirect ends. `seen` has all places tried so far.
     """
 
     name: str
     home: L
-    plan: AutoLinkRule
+    rule: AutoLinkRule
     until: float
     seen: frozenset[tuple[str | None, int | None, str]]
     line: L | None = None
@@ -115,36 +115,36 @@ class Redirects(Generic[L]):
         self._auto_links = auto_links
         self._containers = containers
         # by connection name, and by the line where the link is configured
-        self._ways: dict[str, RedirectedLink[L]] = {}
+        self._redirects: dict[str, RedirectedLink[L]] = {}
         self._by_home: dict[L, RedirectedLink[L]] = {}
         self._numbers = 0
 
     def __len__(self) -> int:
         """Return the number of redirected auto-links."""
-        return len(self._ways)
+        return len(self._redirects)
 
     def owns(self, line: L) -> bool:
         """Return whether a line is attached, or being attached, at the target of a redirect."""
-        return self._way_of(line) is not None
+        return self._redirect_of(line) is not None
 
-    def _way_of(self, line: L) -> RedirectedLink[L] | None:
-        way = self._ways.get(line.connection.settings.endpoint)
-        return way if way is not None and way.line is line else None
+    def _redirect_of(self, line: L) -> RedirectedLink[L] | None:
+        redirected = self._redirects.get(line.connection.settings.endpoint)
+        return redirected if redirected is not None and redirected.line is line else None
 
     def failed(self, line: L) -> None:
         """Follow the redirect that a line has failed with, if there is one."""
-        way = self._way_of(line)
+        redirected = self._redirect_of(line)
         error = line.error
         redirect = redirect_of(error)
         if redirect is None or error is None or error.condition != Condition.LINK_REDIRECT:
-            if way is not None:
-                self._end(way)
+            if redirected is not None:
+                self._end(redirected)
             return
-        home = line if way is None else way.home
-        seen = frozenset() if way is None else way.seen
-        if way is not None:
-            self._end(way)
-        address = redirect.address or line.plan.external_address
+        home = line if redirected is None else redirected.home
+        seen = frozenset() if redirected is None else redirected.seen
+        if redirected is not None:
+            self._end(redirected)
+        address = redirect.address or line.rule.external_address
         place = redirect.host, redirect.port, address
         if place in seen or len(seen) == MAX_REDIRECTS or home.is_over or home in self._by_home:
             return
@@ -153,59 +153,59 @@ class Redirects(Generic[L]):
         if self.port.follow(home.connection, redirect, name):
             return
         # the same auto-link, but with another container and address
-        plan = attrs.evolve(home.plan, container_id=None, connection=name, external_address=address)
-        way = RedirectedLink(
-            name, home, plan, self._auto_links.now + ATTACH_TIMEOUT_S, seen | {place}
+        rule = attrs.evolve(home.rule, container_id=None, connection=name, external_address=address)
+        redirected = RedirectedLink(
+            name, home, rule, self._auto_links.now + ATTACH_TIMEOUT_S, seen | {place}
         )
-        self._ways[name] = self._by_home[home] = way
-        self._containers.aside[name] = self
+        self._redirects[name] = self._by_home[home] = redirected
+        self._containers.dedicated_observers[name] = self
         home.due = None
 
     def container_came(self, connection: Connection) -> None:
         """Attach the redirected link on its connection, which has opened."""
-        way = self._ways.get(connection.settings.endpoint)
-        if way is not None and way.line is None:
-            way.line = self._auto_links.enter(way.plan, connection)
-            self._auto_links.keep(way.line)
+        redirected = self._redirects.get(connection.settings.endpoint)
+        if redirected is not None and redirected.line is None:
+            redirected.line = self._auto_links.enter(redirected.rule, connection)
+            self._auto_links.keep_attached(redirected.line)
 
     def container_left(self, connection: Connection) -> None:
         """End the redirect of a connection that has ended."""
         name = connection.settings.endpoint
-        way = self._ways.get(name)
-        self._auto_links.lose(connection)
-        if way is not None:
-            self._end(way)
-        self._containers.aside.pop(name, None)
+        redirected = self._redirects.get(name)
+        self._auto_links.forget_lines(connection)
+        if redirected is not None:
+            self._end(redirected)
+        self._containers.dedicated_observers.pop(name, None)
 
     def forget(self, line: L) -> None:
         """End the redirect of a line that is removed."""
-        way = self._by_home.get(line)
-        if way is not None:
-            self._end(way, tries_again=False)
+        redirected = self._by_home.get(line)
+        if redirected is not None:
+            self._end(redirected, tries_again=False)
 
     def left(self, line: L) -> None:
         """End the redirect of this line, so that its link is attached where it is configured."""
-        way = self._way_of(line)
-        if way is not None:
-            self._end(way)
+        redirected = self._redirect_of(line)
+        if redirected is not None:
+            self._end(redirected)
 
     def tick(self, now: float) -> None:
         """Give up links that were not attached in time; `now` is in seconds."""
-        for way in list(self._ways.values()):
-            is_there = way.line is not None and way.line.link is not None
-            if not is_there and way.until <= now:
-                self._end(way)
+        for redirected in list(self._redirects.values()):
+            is_there = redirected.line is not None and redirected.line.link is not None
+            if not is_there and redirected.until <= now:
+                self._end(redirected)
 
-    def _end(self, way: RedirectedLink[L], *, tries_again: bool = True) -> None:
+    def _end(self, redirected: RedirectedLink[L], *, tries_again: bool = True) -> None:
         """End a redirect; if `tries_again`, attach the link where it is configured."""
-        if self._ways.pop(way.name, None) is None:
+        if self._redirects.pop(redirected.name, None) is None:
             return
-        del self._by_home[way.home]
-        line, way.line = way.line, None
+        del self._by_home[redirected.home]
+        line, redirected.line = redirected.line, None
         if line is None:
-            self._containers.aside.pop(way.name, None)
+            self._containers.dedicated_observers.pop(redirected.name, None)
         elif not line.is_over:
             self._auto_links.retire(line)
-        self.port.leave(way.name)
-        if tries_again and not way.home.is_over:
-            self._auto_links.try_again(way.home)
+        self.port.leave(redirected.name)
+        if tries_again and not redirected.home.is_over:
+            self._auto_links.try_again(redirected.home)

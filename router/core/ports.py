@@ -141,7 +141,7 @@ class RepeatedTask(Protocol):
         """Do one step; return whether anything is left to do."""
 
 
-class CreditSharing(Protocol):
+class RelatedSharing(Protocol):
     """Task that shares credit if an address has an exchange or a fallback (`related_credit`)."""
 
     is_outdated: bool
@@ -174,17 +174,17 @@ class TransitWay(Protocol):
     destination: str
     lane: Lane
 
-    def add(self, producer: Producer, said: int, shows: bool) -> None:
+    def add(self, producer: Producer, declared_cost: int, shows: bool) -> None:
         """Add a new incoming link.
 
-        `said` is the cost that its attach declares, and `shows` whether its messages are to carry
-        the annotations of routers.
+        `declared_cost` is the cost that its attach declares, and `shows` whether its messages are
+        to carry the annotations of routers.
         """
 
-    def left(self, producer: Producer) -> None:
+    def remove(self, producer: Producer) -> None:
         """Remove an incoming link that has ended."""
 
-    def see_to(self) -> None:
+    def update(self) -> None:
         """Update the link to the next router, and the credit of the incoming links."""
 
 

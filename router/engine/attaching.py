@@ -18,14 +18,14 @@ from router.amqp.types import Symbol
 from router.engine import late_flows, violations
 from router.engine.account import LINK_BYTES, LINKS, SESSION_BYTES, attach_bytes, link_bytes
 from router.engine.beginning import session_of, wire_error, write
-from router.engine.checking import once_checked
+from router.engine.checking import check_then_call
 from router.engine.events import (
     LinkAttached,
     LinkAttachReceived,
     LinkDetached,
     LinkRefused,
 )
-from router.engine.link import LENIENCE, UNLIMITED, IncomingLink, Link, OutgoingLink
+from router.engine.link import PEER_OVERDRAFT, UNLIMITED, IncomingLink, Link, OutgoingLink
 from router.engine.states import (
     Act,
     LinkState,
@@ -47,9 +47,9 @@ def attach(session: Session, frame: Attach) -> Link:
     if isinstance(link, OutgoingLink):
         link.delivery_count = link.initial_count = int(frame.initial_delivery_count or 0)
     elif isinstance(link, IncomingLink):
-        link.lenience = LENIENCE
+        link.least_overdraft = PEER_OVERDRAFT
     write(session, link.attach)
-    link.attach = lasting(link.attach, keeps_properties=True)
+    link.attach = reduced_attach(link.attach, keeps_properties=True)
     link.state = int(next_link_state(link.state, Act.SEND_ATTACH))
     session.local_links[handle] = link
     session.handles.use(handle)
@@ -66,7 +66,7 @@ def attach_received(connection: Connection, channel: int, remote: Attach) -> Non
     def act() -> None:
         _act_on_attach(connection, session, remote)
 
-    if not once_checked(session, remote, act):
+    if not check_then_call(session, remote, act):
         act()
 
 
@@ -91,7 +91,7 @@ def _act_on_attach(connection: Connection, session: Session, remote: Attach) -> 
         if refusal is not None:
             if refusal.scope is not Scope.LINK:
                 raise refusal
-            remote = lasting(remote)
+            remote = reduced_attach(remote)
             charged = LINK_BYTES
         link = _new_link(session, remote.name, _free_handle(session), we_receive)
         session.local_links[link.handle] = link
@@ -117,7 +117,9 @@ def _act_on_attach(connection: Connection, session: Session, remote: Attach) -> 
             link.settles_second = int(remote.rcv_settle_mode) == 1
         if link.state == LinkState.ATTACHED:
             connection.handler.event_received(connection, LinkAttached(link))
-        link.remote_attach = lasting(remote, keeps_properties=_is_between_routers(connection))
+        link.remote_attach = reduced_attach(
+            remote, keeps_properties=_is_between_routers(connection)
+        )
         return
     if refusal is not None:
         refuse(link, refusal)
@@ -179,16 +181,16 @@ def answer(link: Link, frame: Attach) -> None:
     """
     frame = attrs.evolve(frame, handle=link.handle)
     write(link.session, frame)
-    _forget_said(link, frame)
+    _reduce_attaches(link, frame)
     link.state = int(next_link_state(link.state, Act.SEND_ATTACH))
 
 
-def _forget_said(link: Link, frame: Attach) -> None:
+def _reduce_attaches(link: Link, frame: Attach) -> None:
     """Discard the fields of a link's two attaches that are not read later; charge for the rest."""
     connection = link.session.connection
     keeps = _is_between_routers(connection)
-    link.attach = lasting(frame, keeps_properties=keeps)
-    link.remote_attach = lasting(link.remote_attach, keeps_properties=keeps)
+    link.attach = reduced_attach(frame, keeps_properties=keeps)
+    link.remote_attach = reduced_attach(link.remote_attach, keeps_properties=keeps)
     if link.charged:
         count = link_bytes(link.name, (link.attach, link.remote_attach))
         if link.is_routed:
@@ -203,7 +205,7 @@ def _is_between_routers(connection: Connection) -> bool:
     return connection.settings.role in ("inter-router", "edge")
 
 
-def lasting(frame: Attach, *, keeps_properties: bool = False) -> Attach:
+def reduced_attach(frame: Attach, *, keeps_properties: bool = False) -> Attach:
     """Return an attach reduced to the fields that are read after it has been answered."""
     properties = frame.properties if keeps_properties else None
     source, target = frame.source, frame.target
@@ -367,5 +369,5 @@ def _free_handle(session: Session) -> int:
 
 def _new_link(session: Session, name: str, handle: int, we_receive: bool) -> Link:
     link: Link = (IncomingLink if we_receive else OutgoingLink)(session, name, handle)
-    link.dry_since = session.outbox.turn.now
+    link.no_credit_since = session.outbox.turn.now
     return link

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
         unfinished: Unfinished | None
 
-        def has_room_for(self, count: int) -> bool:
+        def try_deduct_work(self, count: int) -> bool:
             """Return whether this turn has work left; if so, deduct the work of `count` frames."""
 
 
-# The work of checking one value of a map, counted in per-message frames (`Connection.count_work`).
+# The work of checking one value of a map, counted in per-message frames (`Connection.deduct_work`).
 WORK: Final = 128
 
 
@@ -47,14 +47,14 @@ class RestOfMaps:
         Raises AmqpError for an invalid map, as if the whole frame had been decoded at once.
         """
         connection: Working = self.session.connection
-        while connection.has_room_for(WORK):
+        while connection.try_deduct_work(WORK):
             if next(self._checks, self) is self:
                 self._act()
                 return True
         return False
 
 
-def once_checked(session: Session, frame: Attach, act: Callable[[], object]) -> bool:
+def check_then_call(session: Session, frame: Attach, act: Callable[[], object]) -> bool:
     """Check the rest of an attach's large maps, then call `act`; return whether there was a rest.
 
     `act` is called in a later turn if there is too much to check in this one. It is not called if

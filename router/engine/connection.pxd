@@ -61,7 +61,7 @@ cdef class Connection:
     cdef public object channels
     cdef public Session recent_session
     cdef public list sessions_due
-    cdef public dict withheld
+    cdef public dict delayed_windows
     cdef public Session failing
     cdef public double started_at
     cdef public double closed_at
@@ -93,7 +93,7 @@ cdef class Connection:
     cdef Session _mapped_session(self, unsigned int channel)
     @cython.locals(session=Session)
     cpdef void write_due(self) except *
-    cpdef int count_work(self, long long count) except -1
-    cpdef bint has_room_for(self, long long count) except -1
+    cpdef int deduct_work(self, long long count) except -1
+    cpdef bint try_deduct_work(self, long long count) except -1
     cpdef Py_ssize_t window_share(self, bint holds) except -1
     cpdef void sent(self, Py_ssize_t count) except *

@@ -122,7 +122,7 @@ class Connection:
         self.recent_session: Session | None = None
         self.sessions_due: list[Session] = []
         # sessions whose window will be opened later, and further (`flows`), by our channel
-        self.withheld: dict[int, Session] = {}
+        self.delayed_windows: dict[int, Session] = {}
         self.failing: Session | None = None
         self.started_at = turn.now
         self.closed_at = 0.0
@@ -364,11 +364,11 @@ class Connection:
         else:
             opening.close(self, error)
 
-    def count_work(self, count: int) -> None:
+    def deduct_work(self, count: int) -> None:
         """Deduct work from this turn: as much as `count` per-message frames take."""
         self.turn_end -= count
 
-    def has_room_for(self, count: int) -> bool:
+    def try_deduct_work(self, count: int) -> bool:
         """Return whether this turn has work left; if so, deduct the work of `count` frames."""
         if self.frames_received >= self.turn_end:
             return False
@@ -406,8 +406,8 @@ class Connection:
     def tick(self) -> None:
         """Act on the time (`turn.now`): send heartbeats, detect silence and slow handshakes."""
         opening.tick(self)
-        if self.withheld:
-            flows.open_withheld(self)
+        if self.delayed_windows:
+            flows.open_delayed_windows(self)
 
     # Calls from the shell, the core and clients.
 

@@ -21,8 +21,8 @@ from typing import Generic, Protocol, TypeVar
 # How many steps all turns of one round of the event loop may do immediately, together.
 STEPS_A_ROUND = 64
 # How many items are processed in the turn that asks for the work, and how many in each step.
-THINGS_AT_ONCE = 1024
-THINGS_A_STEP = 32
+ITEMS_AT_ONCE = 1024
+ITEMS_PER_STEP = 32
 # How many items are processed in the turn of a configuration change: fewer, because there may be
 # several kinds of items.
 CHANGES_AT_ONCE = 128
@@ -98,33 +98,33 @@ class Deferred:
             before_deferring()
         self.add(task)
 
-    def go_through(
+    def process_each(
         self,
-        things: Iterable[T | None],
+        items: Iterable[T | None],
         act: Callable[[T], None],
         over: Callable[[], None] | None = None,
-        at_once: int = THINGS_AT_ONCE,
+        at_once: int = ITEMS_AT_ONCE,
     ) -> None:
         """Call `act` with each item: now with at most `at_once` of them, later with the rest.
 
-        `act` must cope with items that have changed meanwhile. `things` may also yield None, which
+        `act` must cope with items that have changed meanwhile. `items` may also yield None, which
         counts as an item, if finding the next one takes long. `over` is called after the last item.
         """
-        self.start(_Things(iter(things), act, over), at_once // THINGS_A_STEP)
+        self.start(_ItemTask(iter(items), act, over), at_once // ITEMS_PER_STEP)
 
-    def work_off(self, steps: Iterable[object], at_once: int = CHANGES_AT_ONCE) -> None:
+    def run_steps(self, steps: Iterable[object], at_once: int = CHANGES_AT_ONCE) -> None:
         """Advance an iterator to its end, where each advance does a step of a change.
 
-        The first steps are done immediately, the others in later turns; see `go_through`.
+        The first steps are done immediately, the others in later turns; see `process_each`.
         """
-        self.go_through(steps, _nothing, at_once=at_once)
+        self.process_each(steps, _nothing, at_once=at_once)
 
     def forget(self, pieces: Iterable[object]) -> None:
         """Free a large structure in later turns, by taking it apart: `pieces` yields its parts.
 
         Freeing it as a whole, with its last reference, would take long.
         """
-        self.add(_Things(iter(pieces), _nothing, None))
+        self.add(_ItemTask(iter(pieces), _nothing, None))
 
     def step(self) -> bool:
         """Do one step of the next task; return whether anything is left to do."""
@@ -146,40 +146,40 @@ def grow_old() -> None:
     gc.unfreeze()
 
 
-def emptied(mapping: MutableMapping[K, V]) -> Iterator[tuple[K, V]]:
+def pop_items(mapping: MutableMapping[K, V]) -> Iterator[tuple[K, V]]:
     """Remove the items of a mapping one by one and yield each; see `Deferred.forget`."""
     while mapping:
         yield mapping.popitem()
 
 
-def drained(things: list[V]) -> Iterator[V]:
+def pop_from_end(items: list[V]) -> Iterator[V]:
     """Remove the items of a list one by one, from its end, and yield each."""
-    while things:
-        yield things.pop()
+    while items:
+        yield items.pop()
 
 
 def _nothing(_: object) -> None:
     """Do nothing: the iterator has done the work already."""
 
 
-class _Things(Generic[T]):
+class _ItemTask(Generic[T]):
     """Task that calls a function with one item after the other."""
 
     def __init__(
-        self, things: Iterator[T | None], act: Callable[[T], None], over: Callable[[], None] | None
+        self, items: Iterator[T | None], act: Callable[[T], None], over: Callable[[], None] | None
     ) -> None:
-        self._things = things
+        self._items = items
         self._act = act
         self._over = over
 
     def step(self) -> bool:
         """Process the next few items; return whether there may be more."""
         count = 0
-        for thing in islice(self._things, THINGS_A_STEP):
-            if thing is not None:
-                self._act(thing)
+        for item in islice(self._items, ITEMS_PER_STEP):
+            if item is not None:
+                self._act(item)
             count += 1
-        if count == THINGS_A_STEP:
+        if count == ITEMS_PER_STEP:
             return True
         if self._over is not None:
             self._over()

@@ -26,7 +26,7 @@ cdef class Delivery:
     cdef public unsigned char priority
     cdef public unsigned char lane
     cdef public unsigned char stuck
-    cdef public unsigned char manner
+    cdef public unsigned char transfer_flags
     cdef public SectionScan scan
     cdef public object chunks
     cdef public Py_ssize_t held_bytes

@@ -82,7 +82,7 @@ class Delivery:
     state: bytes | None
     # for a delivery on a routed link: the settle mode and the resume flag of its first transfer
     # (`rare_transfers`), and its batchable flag
-    manner: int
+    transfer_flags: int
     batchable: bool
     # the trace of routers that it has passed, as they wrote it into the message; None if absent
     passage: Any
@@ -134,7 +134,7 @@ DEFAULTS: dict[str, object] = {
     "slot": 0,
     "kept": None,
     "state": None,
-    "manner": 0,
+    "transfer_flags": 0,
     "batchable": False,
     "passage": None,
     "suspended": None,

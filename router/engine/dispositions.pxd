@@ -22,7 +22,7 @@ cdef class RestOfRange:
     cpdef bint go_on(self) except -1
 
 @cython.locals(unsettled=Unsettled, rest=RestOfRange)
-cpdef void take_in(Session session, DispositionFrame frame) except *
+cpdef void process(Session session, DispositionFrame frame) except *
 @cython.locals(
     session=Session, frame=DispositionFrame, unsettled=Unsettled,
     straggler=cython.uint, number=cython.uint, count=cython.longlong, few=cython.longlong,

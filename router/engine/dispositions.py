@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
         unfinished: Unfinished | None
 
-        def has_room_for(self, count: int) -> bool:
+        def try_deduct_work(self, count: int) -> bool:
             """Return whether this turn has work left; if so, deduct the work of `count` frames."""
 
 
-# The work for one delivery of a range, counted in per-message frames (`Connection.count_work`).
+# The work for one delivery of a range, counted in per-message frames (`Connection.deduct_work`).
 WORK = 2
 # How many deliveries are processed before the work left in the turn is checked again.
 STEP = 16
@@ -53,7 +53,7 @@ class RestOfRange:
         return go_on(self)
 
 
-def take_in(session: Session, frame: DispositionFrame) -> None:
+def process(session: Session, frame: DispositionFrame) -> None:
     """Pass the state in a disposition to the core for each delivery in its range.
 
     Unknown ids are ignored. The part of the range that does not fit into this turn is left in
@@ -91,7 +91,7 @@ def go_on(rest: RestOfRange) -> bool:
     frame = rest.frame
     unsettled = session.outgoing if frame.from_receiver else session.incoming
     for straggler in rest.stragglers[rest.taken :]:
-        if not connection.has_room_for(WORK):
+        if not connection.try_deduct_work(WORK):
             return False
         rest.taken += 1
         _take_state(session, unsettled.find(straggler), frame)
@@ -101,7 +101,7 @@ def go_on(rest: RestOfRange) -> bool:
     while count > 0:
         if few == 0:
             few = min(count, STEP)
-            if not connection.has_room_for(few * WORK):
+            if not connection.try_deduct_work(few * WORK):
                 break
         _take_state(session, unsettled.find(number), frame)
         number = serial.add(number, 1)

@@ -11,12 +11,12 @@ cdef unsigned int OUTGOING_WINDOW
 cdef int MAPPED
 
 @cython.locals(under_way=cython.longlong, was_closed=bint, is_routed=bint, incoming=IncomingLink, outgoing=OutgoingLink)
-cpdef int take_in(Session session, FlowFrame frame) except -1
+cpdef int process(Session session, FlowFrame frame) except -1
 @cython.locals(session=Session)
 cpdef int answer_drain(OutgoingLink link) except -1
 @cython.locals(window=IncomingWindow, held=cython.longlong, link=IncomingLink, delivery=Delivery)
-cpdef bint has_room(Session session) except -1
+cpdef bint prepare_opening(Session session) except -1
 @cython.locals(window=IncomingWindow)
-cpdef int withhold(Session session) except -1
+cpdef int delay_opening(Session session) except -1
 @cython.locals(incoming=IncomingLink, available=Py_ssize_t)
 cpdef void write(Session session, Link link) except *

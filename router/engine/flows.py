@@ -29,7 +29,7 @@ OUTGOING_WINDOW = 0x7FFFFFFF
 MAPPED = int(SessionState.MAPPED)
 
 
-def take_in(session: Session, frame: FlowFrame) -> None:
+def process(session: Session, frame: FlowFrame) -> None:
     """Process a flow: update the session's windows, then the link it names (section 2.7.4)."""
     was_closed = session.remote_incoming_window <= 0
     if frame.has_next_incoming_id:
@@ -45,7 +45,7 @@ def take_in(session: Session, frame: FlowFrame) -> None:
     if frame.has_handle:
         link = session.links.find(frame.handle)
         if link is None:
-            late_flows.take_in(session, frame.handle)
+            late_flows.ignore_flow(session, frame.handle)
         else:
             is_routed = link.is_routed and not link.is_lost()
             if is_routed:
@@ -55,28 +55,28 @@ def take_in(session: Session, frame: FlowFrame) -> None:
                 if isinstance(link, OutgoingLink) and not link.is_lost() and not is_routed:
                     # its attach is answered in a later turn, and the credit holds from then on
                     outgoing = link
-                    outgoing.told(frame)
+                    outgoing.apply_flow(frame)
                 link = None
     if isinstance(link, OutgoingLink):
         outgoing = link
         if frame.properties_end and not is_routed and transactions.refuse_acquisition(link, frame):
             link = None
         else:
-            outgoing.told(frame)
+            outgoing.apply_flow(frame)
             session.handler.credit_received(outgoing)
             if outgoing.drain_due:
                 answer_drain(outgoing)
     elif isinstance(link, IncomingLink):
         incoming: IncomingLink = link
-        incoming.told(frame)
+        incoming.apply_flow(frame)
         session.handler.flow_received(incoming)
     if was_closed and session.remote_incoming_window > 0:
         session.handler.room_made(session.connection, session)
     if frame.echo and not is_routed:
         if link is not None:
-            session.note_link(link)
+            session.schedule_link_flow(link)
         else:
-            session.note_flow()
+            session.schedule_flow()
 
 
 def answer_drain(link: OutgoingLink) -> None:
@@ -88,10 +88,10 @@ def answer_drain(link: OutgoingLink) -> None:
     if link.drain_due and link.credit == 0 and link.current is None and not link.is_routed:
         link.drain_due = False
         session = link.session
-        session.note_link(link)
+        session.schedule_link_flow(link)
 
 
-def has_room(session: Session) -> bool:
+def prepare_opening(session: Session) -> bool:
     """Return whether a session's window can be opened far enough to be worth a flow.
 
     If not, the opening is delayed. If so, and a large message passes through, the window may grow.
@@ -101,8 +101,8 @@ def has_room(session: Session) -> bool:
     held = window.held_frames
     window.share = connection.window_share(held > 0)
     if not window.can_open(session.local_links):
-        if window.withheld_at < 0:
-            withhold(session)
+        if window.delayed_since < 0:
+            delay_opening(session)
         return False
     link = session.recent_link
     delivery = None if link is None else link.current
@@ -117,30 +117,30 @@ def has_room(session: Session) -> bool:
     return True
 
 
-def withhold(session: Session) -> None:
+def delay_opening(session: Session) -> None:
     """Delay the opening of a session's window, because it could only be opened a little now."""
     window = session.window
     connection = session.connection
-    window.withheld_at = connection.turn.now
-    connection.withheld[session.channel] = session
+    window.delayed_since = connection.turn.now
+    connection.delayed_windows[session.channel] = session
 
 
-def open_withheld(connection: Connection) -> None:
+def open_delayed_windows(connection: Connection) -> None:
     """Open the windows whose opening was delayed for long enough, even if only by a little.
 
     Otherwise messages held for one link could stop the messages for the session's other links.
     """
     now = connection.turn.now
-    for channel, session in list(connection.withheld.items()):
+    for channel, session in list(connection.delayed_windows.items()):
         window = session.window
-        if window.withheld_at < 0 or session.state != MAPPED:
-            del connection.withheld[channel]
+        if window.delayed_since < 0 or session.state != MAPPED:
+            del connection.delayed_windows[channel]
         elif window.has_waited(now):
             window.share = connection.window_share(window.held_frames > 0)
-            del connection.withheld[channel]
-            window.withheld_at = -1.0
+            del connection.delayed_windows[channel]
+            window.delayed_since = -1.0
             if window.affordable() > window.size:
-                session.note_flow()
+                session.schedule_flow()
 
 
 def write(session: Session, link: Link | None) -> None:
@@ -156,8 +156,8 @@ def write(session: Session, link: Link | None) -> None:
     else:
         assert isinstance(link, IncomingLink)
         available = link.available()
-    if link.told_more is not None:
-        _write_more(session, link, available)
+    if link.flow_extras is not None:
+        _write_with_extras(session, link, available)
         return
     write_flow(
         session.outbox.output, session.channel, session.next_incoming_id, session.window.size,
@@ -166,14 +166,14 @@ def write(session: Session, link: Link | None) -> None:
     )  # fmt: skip
 
 
-def _write_more(session: Session, link: Link, available: int) -> None:
+def _write_with_extras(session: Session, link: Link, available: int) -> None:
     """Write a flow that passes on another peer's echo flag and properties.
 
     Properties that are too long for a frame are omitted.
     """
-    assert link.told_more is not None
-    echo, properties = link.told_more
-    link.told_more = None
+    assert link.flow_extras is not None
+    echo, properties = link.flow_extras
+    link.flow_extras = None
     flow = Flow(
         next_incoming_id=session.next_incoming_id,
         incoming_window=session.window.size,

@@ -49,8 +49,8 @@ class Handler:
     def room_made(self, connection: Connection, session: Session | None) -> None:
         """Send on links that waited until a session's window opened or congestion ended.
 
-        The links are in `session.held`. `session` is None for the end of congestion: then the links
-        are in `held` of the connection's outbox.
+        The links are in `session.blocked_links`. `session` is None for the end of congestion: then
+        the links are in `blocked_links` of the connection's outbox.
         """
 
     def event_received(self, connection: Connection, event: Event) -> None:

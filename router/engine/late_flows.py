@@ -41,7 +41,7 @@ def forget(session: Session, handle: int) -> None:
         session.late_handles.pop(handle, None)
 
 
-def take_in(session: Session, handle: int) -> None:
+def ignore_flow(session: Session, handle: int) -> None:
     """Ignore one flow for a handle if it is the late answer to a drain.
 
     Raises amqp:session:unattached-handle otherwise, or amqp:connection:framing-error if the handle

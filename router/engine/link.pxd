@@ -23,19 +23,19 @@ cdef class Link:
     cdef public object terminus
     cdef public Py_ssize_t charged
     cdef public bint is_routed
-    cdef public tuple told_more
+    cdef public tuple flow_extras
     cdef public unsigned int delivery_count
     cdef public unsigned int credit
     cdef public bint drain
     cdef public Py_ssize_t unsettled
     cdef public object current
-    cdef public object held
-    cdef public int held_level
+    cdef public object blocked_in
+    cdef public int blocked_level
     cdef public bint flow_due
     cdef public bint closes
     cdef public object close_error
     cdef public long long number
-    cdef public double dry_since
+    cdef public double no_credit_since
     cdef public unsigned long long deliveries
     cdef public unsigned long long presettled
     cdef public unsigned long long dropped_presettled
@@ -61,15 +61,15 @@ cdef class IncomingLink(Link):
     cdef public unsigned long long max_message_size
     cdef public bint settles_second
     cdef public unsigned long long overdraft
-    cdef public unsigned int lenience
-    cdef public long long told_available
-    cdef public unsigned int told_at
+    cdef public unsigned int least_overdraft
+    cdef public long long announced_available
+    cdef public unsigned int announced_at
     cdef public bint drain_unanswered
     cdef public int side
 
     cpdef bint overdraws(self) except -1
     @cython.locals(used=cython.longlong)
-    cdef int told(self, FlowFrame frame) except -1
+    cdef int apply_flow(self, FlowFrame frame) except -1
     @cython.locals(came=cython.longlong)
     cpdef Py_ssize_t available(self) except -1
 
@@ -84,7 +84,7 @@ cdef class OutgoingLink(Link):
     cdef public unsigned long long greatest_tag
     cdef public unsigned long long greatest_mirrored
     cdef public set long_tags
-    cdef public object terms
+    cdef public object outcome_terms
 
     @cython.locals(credit=cython.longlong, start=cython.uint)
-    cdef int told(self, FlowFrame frame) except -1
+    cdef int apply_flow(self, FlowFrame frame) except -1

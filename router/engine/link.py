@@ -19,8 +19,8 @@ from router.errors import AmqpError
 if TYPE_CHECKING:
     from router.amqp.encoded import EncodedMap
     from router.amqp.types import DecodedMap
+    from router.engine.blocking import BlockedLinks
     from router.engine.delivery import Delivery
-    from router.engine.held_up import BlockedLinks
     from router.engine.session import Session
 
 # States that the data plane checks for every frame; the tables have the others.
@@ -36,7 +36,7 @@ ORDINARY = 4
 # each time that credit is granted: a broker's queue can be ahead of the state that its session
 # computes credit from. They wait like any other, within the session's window; this limit only
 # stops a peer that ignores credit.
-LENIENCE = 65536
+PEER_OVERDRAFT = 65536
 # Deliveries that take longer than this, in seconds, are counted for each link, as in Dispatch.
 DELAY_S = 1.0
 LONG_S = 10.0
@@ -64,7 +64,7 @@ class Link:
         self.is_routed = False
         # for the next flow that is passed on to the peer: the other peer's echo flag and
         # properties; None if there is nothing to pass on
-        self.told_more: tuple[bool, DecodedMap | EncodedMap | None] | None = None
+        self.flow_extras: tuple[bool, DecodedMap | EncodedMap | None] | None = None
         self.delivery_count = 0
         self.credit = 0
         self.drain = False
@@ -73,9 +73,9 @@ class Link:
         # the delivery whose frames are still coming in or going out
         self.current: Delivery | None = None
         # the queue where it waits for room in the socket or in the session's window, and how
-        # urgently; None if it does not wait (`held_up`)
-        self.held: BlockedLinks | None = None
-        self.held_level = 0
+        # urgently; None if it does not wait (`blocking`)
+        self.blocked_in: BlockedLinks | None = None
+        self.blocked_level = 0
         # its flow state is to be sent at the end of the turn
         self.flow_due = False
         # whether the detach that we sent closes it
@@ -86,7 +86,7 @@ class Link:
         # its number among all links, assigned on first use; 0 until then
         self.number = 0
         # the time since which there has been no credit, if there is none
-        self.dry_since = 0.0
+        self.no_credit_since = 0.0
         # deliveries that were begun, and how many of them need no outcome
         self.deliveries = 0
         self.presettled = 0
@@ -135,8 +135,8 @@ class Link:
     def drop(self) -> None:
         """Break the reference cycles of a link that has ended; release it if it is detached."""
         self.deliveries = 0
-        if self.held is not None:
-            self.held.remove(self)
+        if self.blocked_in is not None:
+            self.blocked_in.remove(self)
         self.owner = None
         self.current = None
         if self.state == DETACHED:
@@ -161,10 +161,10 @@ class IncomingLink(Link):
         # credit before it learned that it was withdrawn
         self.overdraft = 0
         # the least value of `overdraft` after each grant of credit
-        self.lenience = 0
+        self.least_overdraft = 0
         # the sender's last `available`, and its delivery-count then
-        self.told_available = 0
-        self.told_at = 0
+        self.announced_available = 0
+        self.announced_at = 0
         # the peer was asked for a drain, and has not answered it
         self.drain_unanswered = False
         # for the core: where its peer is in a network of routers; kept when `owner` is gone
@@ -178,7 +178,7 @@ class IncomingLink(Link):
         self.credit = 1
         return True
 
-    def told(self, frame: FlowFrame) -> None:
+    def apply_flow(self, frame: FlowFrame) -> None:
         """Apply a sender's flow, whose delivery-count is ahead of ours if it answers a drain."""
         if frame.has_delivery_count:
             used = serial.distance(self.delivery_count, frame.delivery_count)
@@ -186,18 +186,18 @@ class IncomingLink(Link):
                 self.credit -= used
                 self.delivery_count = frame.delivery_count
                 if self.credit == 0:
-                    self.dry_since = self.session.outbox.turn.now
+                    self.no_credit_since = self.session.outbox.turn.now
         if frame.drain:
             self.drain_unanswered = False
-        self.told_available = frame.available
-        self.told_at = self.delivery_count
+        self.announced_available = frame.available
+        self.announced_at = self.delivery_count
 
     def available(self) -> int:
         """Return how many messages the sender announced, less those received since; at least 0."""
-        came = serial.ahead(self.told_at, self.delivery_count)
-        self.told_available = max(self.told_available - came, 0)
-        self.told_at = self.delivery_count
-        return self.told_available
+        came = serial.ahead(self.announced_at, self.delivery_count)
+        self.announced_available = max(self.announced_available - came, 0)
+        self.announced_at = self.delivery_count
+        return self.announced_available
 
 
 class OutgoingLink(Link):
@@ -223,15 +223,15 @@ class OutgoingLink(Link):
         # the longer tags of its unsettled deliveries; None if it never had one
         self.long_tags: set[bytes | None] | None = None
         # for the core: what was agreed about outcomes; None for the defaults
-        self.terms: Any = None
+        self.outcome_terms: Any = None
 
-    def told(self, frame: FlowFrame) -> None:
+    def apply_flow(self, frame: FlowFrame) -> None:
         """Apply a receiver's flow, whose link-credit counts from the flow's delivery-count."""
         if frame.has_link_credit:
             start = frame.delivery_count if frame.has_delivery_count else self.initial_count
             credit = frame.link_credit - serial.distance(start, self.delivery_count)
             # a peer may claim to be ahead of us; the result is limited to what the field can hold
             if credit <= 0 and self.credit:
-                self.dry_since = self.session.outbox.turn.now
+                self.no_credit_since = self.session.outbox.turn.now
             self.credit = min(max(credit, 0), MAX_CREDIT)
         self.drain = self.drain_due = frame.drain

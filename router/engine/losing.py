@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from router.amqp.performatives import Error
 from router.engine.events import LinkDetached
 from router.engine.link import IncomingLink, Link
-from router.engine.outbox import Outbox, Turn, nowhere
+from router.engine.outbox import Outbox, Turn, null_outbox
 from router.engine.states import LinkState
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class LostSessions:
         over: Callable[[], None] | None = None,
     ) -> None:
         self._turn = turn
-        self._nowhere: Outbox | None = None
+        self._null_outbox: Outbox | None = None
         self._sessions = deque(sessions)
         # the lowest handle that the first session's next link may have
         self._handle = 0
@@ -95,9 +95,9 @@ class LostSessions:
 
     def _outbox(self) -> Outbox:
         """Return the outbox that is shared by all sessions that are over."""
-        if self._nowhere is None:
-            self._nowhere = nowhere(self._turn)
-        return self._nowhere
+        if self._null_outbox is None:
+            self._null_outbox = null_outbox(self._turn)
+        return self._null_outbox
 
     def _lose_next(self, session: Session) -> None:
         """Lose the link with the next handle in use, if it is among the next `HANDLES_A_STEP`."""
@@ -128,9 +128,9 @@ class LostSessions:
 def _forget_links(session: Session) -> None:
     session.recent_link = None
     session.window.give_back(session.outbox.turn)
-    withheld = session.connection.withheld
-    if withheld.get(session.channel) is session:
-        del withheld[session.channel]
+    delayed_windows = session.connection.delayed_windows
+    if delayed_windows.get(session.channel) is session:
+        del delayed_windows[session.channel]
     session.links.clear()
     session.local_links.clear()
     session.links_due.clear()

@@ -19,7 +19,7 @@ cdef class Outbox:
     cdef public Output output
     cdef public bint in_turn
     cdef public bint congested
-    cdef public object held
+    cdef public object blocked_links
 
     cpdef int touch(self) except -1
     cpdef bint relieve(self) except -1

@@ -16,8 +16,8 @@ from router.engine.deferred import Deferred
 if TYPE_CHECKING:
     from typing import Any
 
+    from router.engine.blocking import BlockedLinks
     from router.engine.connection import Connection
-    from router.engine.held_up import BlockedLinks
 
 # Above this much unsent output no delivery is written, until half of it has left.
 CONGESTED_BYTES = 512 * 1024
@@ -55,8 +55,8 @@ class Outbox:
         self.output = Output()
         self.in_turn = False
         self.congested = False
-        # the links that wait for congestion to end (`held_up`); None if no link ever waited
-        self.held: BlockedLinks | None = None
+        # the links that wait for congestion to end (`blocking`); None if no link ever waited
+        self.blocked_links: BlockedLinks | None = None
 
     def touch(self) -> None:
         """Schedule the connection's output to be sent at the end of this turn."""
@@ -77,10 +77,10 @@ class Outbox:
         """Break the reference cycle with the connection and drop the buffer."""
         self.output.clear()
         self.congested = False
-        self.held = None
+        self.blocked_links = None
 
 
-def nowhere(turn: Turn) -> Outbox:
+def null_outbox(turn: Turn) -> Outbox:
     """Return a new outbox for a session that is over: it has no room and is never sent."""
     outbox = Outbox(turn, None)
     outbox.in_turn = True

@@ -34,13 +34,13 @@ SECOND = 1
 UNREAD_STATE = 0xFF
 WIDER = 8
 NULL = b"\x40"
-# the bits of a delivery's `manner`
+# the bits of a delivery's `transfer_flags`
 SETTLED_FIRST = 1
 SETTLED_SECOND = 2
 RESUMED = 4
 
 
-def begin(delivery: Delivery, frame: TransferFrame) -> bool:
+def note_first_transfer(delivery: Delivery, frame: TransferFrame) -> bool:
     """Note the state and settle mode of an incoming delivery from its first transfer.
 
     If the transfer has no settle mode, the link's applies. Returns False if the link had to be
@@ -48,7 +48,7 @@ def begin(delivery: Delivery, frame: TransferFrame) -> bool:
     """
     link = delivery.incoming
     if link.is_routed:
-        return _keep_manner(delivery, frame)
+        return _keep_transfer_fields(delivery, frame)
     if frame.state_end:
         state = _state_of(frame)
         delivery.state = None if state is None else kept_state(state, _code_of(state))
@@ -66,7 +66,7 @@ def begin(delivery: Delivery, frame: TransferFrame) -> bool:
     return True
 
 
-def _keep_manner(delivery: Delivery, frame: TransferFrame) -> bool:
+def _keep_transfer_fields(delivery: Delivery, frame: TransferFrame) -> bool:
     """Keep the settle mode, state and resume flag of a first transfer, to pass them on.
 
     This is for routed links. Returns False if the link had to be detached.
@@ -82,9 +82,11 @@ def _keep_manner(delivery: Delivery, frame: TransferFrame) -> bool:
             return False
         delivery.state = state
     if frame.rcv_settle_mode >= 0:
-        delivery.manner = SETTLED_SECOND if frame.rcv_settle_mode == SECOND else SETTLED_FIRST
+        delivery.transfer_flags = (
+            SETTLED_SECOND if frame.rcv_settle_mode == SECOND else SETTLED_FIRST
+        )
     if frame.resume:
-        delivery.manner |= RESUMED
+        delivery.transfer_flags |= RESUMED
     return True
 
 
@@ -100,7 +102,7 @@ def ignore(session: Session, frame: TransferFrame) -> None:
         violations.check_errant(session.links.find(frame.handle))
 
 
-def go_on(delivery: Delivery, frame: TransferFrame) -> bool:
+def check_later_transfer(delivery: Delivery, frame: TransferFrame) -> bool:
     """Check a later transfer of a delivery, and treat its state like that of a disposition.
 
     Returns False if the link had to be detached. Raises AmqpError at session scope if the transfer
@@ -171,14 +173,14 @@ def _write_first(
     link = delivery.outgoing
     session = link.session
     tag = tags.octets_of(delivery)
-    manner = delivery.manner
+    flags = delivery.transfer_flags
     mode = NULL
-    if manner & (SETTLED_FIRST | SETTLED_SECOND):
-        mode = bytes((0x50, SECOND if manner & SETTLED_SECOND else FIRST))
+    if flags & (SETTLED_FIRST | SETTLED_SECOND):
+        mode = bytes((0x50, SECOND if flags & SETTLED_SECOND else FIRST))
     fields = [
         _uint(link.handle), _uint(delivery.outgoing_id), b"\xa0", bytes((len(tag),)), tag,
         _uint(delivery.message_format), _boolean(delivery.settled or link.presettles),
-        _boolean(more), mode, state or NULL, _boolean(bool(manner & RESUMED)),
+        _boolean(more), mode, state or NULL, _boolean(bool(flags & RESUMED)),
         _boolean(aborted), _boolean(delivery.batchable),
     ]  # fmt: skip
     listed = b"".join(fields)

@@ -4,7 +4,7 @@ from router.amqp.reading cimport TransferFrame
 from router.amqp.reading_disposition cimport DispositionFrame
 from router.amqp.reading_flow cimport FlowFrame
 from router.amqp.writing cimport write_disposition, write_transfer
-from router.engine cimport dispositions, flows, held_up, rare_transfers, serial, tags
+from router.engine cimport blocking, dispositions, flows, rare_transfers, serial, tags
 from router.engine.delivery cimport Delivery
 from router.engine.handler cimport Handler
 from router.engine.link cimport IncomingLink, Link, OutgoingLink
@@ -22,7 +22,7 @@ cdef int OUTGOING
 cdef class Session:
     cdef public object connection
     cdef public object owner
-    cdef public object vocabulary
+    cdef public object peer_outcomes
     cdef public Outbox outbox
     cdef public Handler handler
     cdef public unsigned int channel
@@ -43,7 +43,7 @@ cdef class Session:
     cdef public long long sent_deliveries
     cdef public Slots links
     cdef public IncomingLink recent_link
-    cdef public unsigned int dry_handle
+    cdef public unsigned int no_credit_handle
     cdef public dict local_links
     cdef public object handles
     cdef public dict unanswered
@@ -58,14 +58,14 @@ cdef class Session:
     cdef public bint flow_due
     cdef public bint window_due
     cdef public list links_due
-    cdef public object held
+    cdef public object blocked_links
     cdef public bint in_due
 
     @cython.locals(link=IncomingLink, delivery=Delivery, size=Py_ssize_t)
     cpdef void transfer_received(self, TransferFrame frame) except *
     @cython.locals(link=IncomingLink)
     cpdef IncomingLink incoming_link(self, unsigned int handle)
-    @cython.locals(delivery=Delivery, number=cython.uint)
+    @cython.locals(delivery=Delivery, number=cython.uint, is_rare=bint)
     cdef Delivery _begin_incoming(self, IncomingLink link, TransferFrame frame)
     cpdef int disposition_received(self, DispositionFrame frame) except -1
     cpdef int flow_received(self, FlowFrame frame) except -1
@@ -78,30 +78,30 @@ cdef class Session:
     cpdef Py_ssize_t send(
         self, Delivery delivery, const unsigned char[::1] view, Py_ssize_t start, Py_ssize_t end, bint more,
     ) except -1
-    cpdef void tell_sender(
+    cpdef void send_state_to_sender(
         self, Delivery delivery, bint settled, int code, const unsigned char[::1] view,
         Py_ssize_t start, Py_ssize_t count,
     ) except *
-    cpdef int tell_sender_code(self, Delivery delivery, int code) except -1
+    cpdef int settle_with_code(self, Delivery delivery, int code) except -1
     cdef int _merge(self, unsigned int number, int code) except -1
-    cpdef void tell_receiver(
+    cpdef void send_state_to_receiver(
         self, Delivery delivery, bint settled, int code, const unsigned char[::1] view,
         Py_ssize_t start, Py_ssize_t count,
     ) except *
     @cython.locals(word=cython.int)
-    cdef int _tell(
+    cdef int _send_state(
         self, bint to_sender, unsigned int number, bint settled, int code,
         const unsigned char[::1] view, Py_ssize_t start, Py_ssize_t count,
     ) except -1
     cpdef int close_incoming(self, Delivery delivery) except -1
     cpdef int close_outgoing(self, Delivery delivery) except -1
     cpdef int grant(self, IncomingLink link, unsigned int credit, bint drain) except -1
-    cpdef int note_link(self, Link link) except -1
+    cpdef int schedule_link_flow(self, Link link) except -1
     cpdef int use_up_credit(self, OutgoingLink link) except -1
-    cpdef void note_window(self) except *
-    cpdef int note_spent(self) except -1
-    cpdef int note_flow(self) except -1
-    cdef int _note(self) except -1
+    cpdef void held_frames_gone(self) except *
+    cpdef int schedule_opening(self) except -1
+    cpdef int schedule_flow(self) except -1
+    cdef int _schedule(self) except -1
     @cython.locals(link=Link)
     cpdef void write_due(self) except *
     @cython.locals(settled=cython.bint, code=cython.int)

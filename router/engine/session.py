@@ -13,7 +13,7 @@ from router.amqp.reading import TransferFrame
 from router.amqp.reading_disposition import DispositionFrame
 from router.amqp.reading_flow import FlowFrame
 from router.amqp.writing import write_disposition, write_transfer
-from router.engine import dispositions, flows, held_up, rare_transfers, serial, tags, violations
+from router.engine import blocking, dispositions, flows, rare_transfers, serial, tags, violations
 from router.engine.delivery import STUCK_INCOMING, STUCK_OUTGOING, Delivery
 from router.engine.handler import Handler
 from router.engine.link import IncomingLink, Link, OutgoingLink
@@ -44,15 +44,14 @@ class Session:
         # for the core: the object that it was begun for; None if the peer began it
         self.owner: Any = None
         # for the core: the outcomes that the peer understands (`peer_outcomes`), None for all
-        self.vocabulary: Any = None
+        self.peer_outcomes: Any = None
         self.outbox: Outbox = connection.outbox
         self.handler: Handler = connection.handler
         self.channel = channel
         self.remote_channel, self.state = -1, 0
         # the octets charged to the peer for this session
         self.charged = 0
-        self.next_outgoing_id = self.remote_incoming_window = 0
-        self.next_incoming_id = 0
+        self.next_outgoing_id = self.remote_incoming_window = self.next_incoming_id = 0
         # only tracked, not enforced: a peer that exceeds it only contradicts itself, and many
         # clients announce a window that they do not respect
         self.remote_outgoing_window = 0
@@ -68,7 +67,7 @@ class Session:
         # the link of the last transfer; the next transfer is usually for the same one
         self.recent_link: IncomingLink | None = None
         # the handle of the link whose credit last ran out
-        self.dry_handle = 0
+        self.no_credit_handle = 0
         self.local_links: dict[int, Link] = {}
         self.handles = Numbers()
         # links of ours whose attach the peer has not answered, by name and whether we receive
@@ -83,7 +82,7 @@ class Session:
         self.has_due = self.flow_due = self.window_due = self.in_due = False
         self.links_due: list[Link] = []
         # the links that wait for the peer's window to open; None if none ever did
-        self.held: held_up.BlockedLinks | None = None
+        self.blocked_links: blocking.BlockedLinks | None = None
 
     # Incoming frames.
 
@@ -93,7 +92,7 @@ class Session:
             raise violations.window_exceeded()
         size = frame.end - frame.payload_at
         if self.window.spend(size):
-            self.note_spent()
+            self.schedule_opening()
         self.next_incoming_id = serial.add(self.next_incoming_id, 1)
         self.remote_outgoing_window -= 1
         link = self.recent_link
@@ -112,7 +111,7 @@ class Session:
             or frame.has_delivery_tag
             or frame.message_format
             or frame.is_unusual
-        ) and not rare_transfers.go_on(delivery, frame):
+        ) and not rare_transfers.check_later_transfer(delivery, frame):
             return
         if frame.settled and not delivery.settled:
             # Settling on a later frame settles the whole delivery (section 2.7.5).
@@ -154,8 +153,8 @@ class Session:
             return None
         link.credit -= 1
         if link.credit == 0:
-            link.dry_since = self.outbox.turn.now
-            self.dry_handle = link.handle
+            link.no_credit_since = self.outbox.turn.now
+            self.no_credit_handle = link.handle
         link.delivery_count = serial.add(link.delivery_count, 1)
         link.deliveries += 1
         self.received_deliveries += 1
@@ -163,7 +162,8 @@ class Session:
         delivery.incoming = link
         delivery.incoming_id = number
         delivery.message_format = frame.message_format
-        if (link.settles_second or frame.is_unusual) and not rare_transfers.begin(delivery, frame):
+        is_rare = link.settles_second or frame.is_unusual
+        if is_rare and not rare_transfers.note_first_transfer(delivery, frame):
             return None
         tags.take(delivery, frame)
         if frame.settled:
@@ -176,11 +176,11 @@ class Session:
 
     def disposition_received(self, frame: DispositionFrame) -> None:
         """Pass the state in a disposition to the core for each delivery in its range."""
-        dispositions.take_in(self, frame)
+        dispositions.process(self, frame)
 
     def flow_received(self, frame: FlowFrame) -> None:
         """Process a flow, of the session or of one of its links."""
-        flows.take_in(self, frame)
+        flows.process(self, frame)
 
     # Outgoing frames.
 
@@ -190,13 +190,13 @@ class Session:
             return False
         if self.remote_incoming_window > 0 and not self.outbox.congested:
             return True
-        if link.held is None:
-            held_up.block(self, link)
+        if link.blocked_in is None:
+            blocking.block(self, link)
         return False
 
     def awaits_credit(self) -> bool:
         """Return whether the link whose credit last ran out has no credit and nothing unsettled."""
-        link = self.local_links.get(self.dry_handle)
+        link = self.local_links.get(self.no_credit_handle)
         return link is not None and link.credit == 0 and link.unsettled == 0
 
     def begin_outgoing(self, link: OutgoingLink, delivery: Delivery) -> None:
@@ -206,7 +206,7 @@ class Session:
         self.next_delivery_id = serial.add(self.next_delivery_id, 1)
         link.credit -= 1
         if link.credit == 0:
-            link.dry_since = self.outbox.turn.now
+            link.no_credit_since = self.outbox.turn.now
         link.delivery_count = serial.add(link.delivery_count, 1)
         link.deliveries += 1
         self.sent_deliveries += 1
@@ -256,10 +256,10 @@ class Session:
                 self.outbox.touch()
                 return start
         self.outbox.touch()
-        held_up.block(self, link)
+        blocking.block(self, link)
         return start
 
-    def tell_sender(
+    def send_state_to_sender(
         self, delivery: Delivery, settled: bool, code: int, view: Octets, start: int, count: int
     ) -> None:
         """Send a delivery's state to its sender; forget the delivery if it is settled.
@@ -277,9 +277,9 @@ class Session:
             return
         if self.has_due:
             self._write_due_disposition()
-        self._tell(True, delivery.incoming_id, settled, code, view, start, count)
+        self._send_state(True, delivery.incoming_id, settled, code, view, start, count)
 
-    def tell_sender_code(self, delivery: Delivery, code: int) -> None:
+    def settle_with_code(self, delivery: Delivery, code: int) -> None:
         """Settle an incoming delivery with a state without fields; merge it with adjacent ones."""
         if delivery.incoming_open:
             self.close_incoming(delivery)
@@ -297,9 +297,9 @@ class Session:
             self.has_due = True
             self.due_first = self.due_last = number
             self.due_code = code
-            self._note()
+            self._schedule()
 
-    def tell_receiver(
+    def send_state_to_receiver(
         self, delivery: Delivery, settled: bool, code: int, view: Octets, start: int, count: int
     ) -> None:
         """Send the sender's delivery state to the receiver of a delivery.
@@ -310,9 +310,9 @@ class Session:
             return
         if settled:
             self.close_outgoing(delivery)
-        self._tell(False, delivery.outgoing_id, settled, code, view, start, count)
+        self._send_state(False, delivery.outgoing_id, settled, code, view, start, count)
 
-    def _tell(
+    def _send_state(
         self,
         to_sender: bool,
         number: int,
@@ -326,8 +326,8 @@ class Session:
         if count > self.max_frame_payload:
             count = 0
             code = codes.NO_STATE if code == codes.UNREAD_STATE else code
-        if to_sender and self.vocabulary is not None:
-            word = self.vocabulary.word(code, settled)
+        if to_sender and self.peer_outcomes is not None:
+            word = self.peer_outcomes.code_to_send(code, settled)
             if word != code:
                 code, count = word, 0
         if code >= 0:
@@ -335,7 +335,7 @@ class Session:
                 self.outbox.output, self.channel, to_sender, number, number, settled, code,
                 view, start, count,
             )  # fmt: skip
-            self._note()
+            self._schedule()
 
     def close_incoming(self, delivery: Delivery) -> None:
         """Forget an incoming delivery that is settled, or that never will be settled."""
@@ -367,45 +367,45 @@ class Session:
         link.drain = drain
         if drain:
             link.drain_unanswered = True
-        if link.overdraft < link.lenience:
-            link.overdraft = link.lenience
-        self.note_link(link)
+        if link.overdraft < link.least_overdraft:
+            link.overdraft = link.least_overdraft
+        self.schedule_link_flow(link)
 
-    def note_link(self, link: Link) -> None:
+    def schedule_link_flow(self, link: Link) -> None:
         """Note that the link's flow state is to be sent at the end of the turn."""
         if not link.flow_due:
             link.flow_due = True
             self.links_due.append(link)
-        self._note()
+        self._schedule()
 
     def use_up_credit(self, link: OutgoingLink) -> None:
         """Answer a drain with nothing left to send: advance the delivery-count (section 2.6.7)."""
         link.delivery_count = serial.add(link.delivery_count, link.credit)
         link.credit = 0
-        link.dry_since = self.outbox.turn.now
+        link.no_credit_since = self.outbox.turn.now
         link.drain_due = False
-        self.note_link(link)
+        self.schedule_link_flow(link)
 
-    def note_window(self) -> None:
+    def held_frames_gone(self) -> None:
         """Note that held frames have left; open the window now if worth a flow, otherwise later."""
         self.window.is_moving = True
         # a used-up window is checked once per turn, because that check visits all links
         if self.window.size <= 0 or self.window_due or self.window.can_open(self.local_links):
-            self.note_spent()
-        elif self.window.withheld_at < 0:
-            flows.withhold(self)
+            self.schedule_opening()
+        elif self.window.delayed_since < 0:
+            flows.delay_opening(self)
 
-    def note_spent(self) -> None:
+    def schedule_opening(self) -> None:
         """Open the window at the end of the turn, if it can be opened far enough."""
         self.window_due = True
-        self._note()
+        self._schedule()
 
-    def note_flow(self) -> None:
+    def schedule_flow(self) -> None:
         """Note that the session's windows are to be sent at the end of the turn."""
         self.flow_due = True
-        self._note()
+        self._schedule()
 
-    def _note(self) -> None:
+    def _schedule(self) -> None:
         self.outbox.touch()
         if not self.in_due:
             self.in_due = True
@@ -416,7 +416,7 @@ class Session:
         self.in_due = False
         if self.has_due:
             self._write_due_disposition()
-        if self.window_due and flows.has_room(self):
+        if self.window_due and flows.prepare_opening(self):
             self.flow_due = True
         self.window_due = False
         if not self.flow_due and not self.links_due:
@@ -440,8 +440,8 @@ class Session:
         self.has_due = False
         settled = self.due_code < UNSETTLED
         code = self.due_code & 0xFF
-        if self.vocabulary is not None:
-            code = self.vocabulary.word(code, settled)
+        if self.peer_outcomes is not None:
+            code = self.peer_outcomes.code_to_send(code, settled)
         if code >= 0:
             write_disposition(
                 self.outbox.output, self.channel, True, self.due_first, self.due_last,

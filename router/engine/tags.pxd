@@ -11,7 +11,7 @@ cdef int OWN_FIRST
 
 @cython.locals(size=Py_ssize_t, word=cython.ulonglong)
 cpdef int take(Delivery delivery, TransferFrame frame) except -1
-cpdef int hand_on(Delivery copy, Delivery delivery) except -1
+cpdef int copy_tag(Delivery copy, Delivery delivery) except -1
 cpdef int choose(OutgoingLink link, Delivery delivery) except -1
 @cython.locals(mirrored=cython.ulonglong)
 cdef bint _is_new(OutgoingLink link, int size, unsigned long long word) except -1

@@ -36,7 +36,7 @@ def take(delivery: Delivery, frame: TransferFrame) -> None:
         delivery.incoming_tag = octets.take_bytes(frame.octets, frame.tag_at, size)
 
 
-def hand_on(copy: Delivery, delivery: Delivery) -> None:
+def copy_tag(copy: Delivery, delivery: Delivery) -> None:
     """Copy the sender's tag of a delivery to a copy of the delivery."""
     copy.tag_size = delivery.tag_size
     copy.tag_word = delivery.tag_word

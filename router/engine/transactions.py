@@ -83,7 +83,7 @@ def refuse_dispositions(session: Session, frame: DispositionFrame) -> bool:
     unsettled = session.outgoing if frame.from_receiver else session.incoming
     if serial.distance(frame.first, frame.last) < 0:
         return False
-    session.connection.count_work(unsettled.cost_between(frame.first, frame.last))
+    session.connection.deduct_work(unsettled.cost_between(frame.first, frame.last))
     numbers = unsettled.stragglers_between(frame.first, frame.last)
     start = unsettled.start_from(frame.first)
     count = unsettled.count_between(frame.first, frame.last)

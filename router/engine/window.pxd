@@ -20,7 +20,7 @@ cdef class IncomingWindow:
     cdef public long long size
     cdef public long long mark
     cdef public bint is_moving
-    cdef public double withheld_at
+    cdef public double delayed_since
 
     cpdef bint spend(self, long long count) except -1
     @cython.locals(window=cython.longlong, frame_bytes=cython.longlong, octets=cython.longlong)

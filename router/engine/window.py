@@ -56,7 +56,7 @@ class IncomingWindow:
         self.mark = 0
         # held frames have left recently; and the time since which an opening is delayed, or -1
         self.is_moving = False
-        self.withheld_at = -1.0
+        self.delayed_since = -1.0
 
     def spend(self, count: int) -> bool:
         """Count a frame of `count` octets; return whether the window should be opened again."""
@@ -88,7 +88,7 @@ class IncomingWindow:
         messages may wait for that rest.
         """
         self.share = share
-        self.withheld_at = -1.0
+        self.delayed_since = -1.0
         window = self.affordable()
         if window > self.size:
             self.size = window
@@ -145,7 +145,7 @@ class IncomingWindow:
         """Return whether a delayed opening is due; the caller asks a few times a second."""
         was_moving = self.is_moving
         self.is_moving = False
-        return not was_moving or now - self.withheld_at >= PATIENCE_S
+        return not was_moving or now - self.delayed_since >= PATIENCE_S
 
 
 def is_awaited(links: dict[int, Link]) -> bool:

@@ -45,7 +45,7 @@ class Handle:
         self,
         name: str,
         router_id: str,
-        exchange: RouterHub,
+        hub: RouterHub,
         observers: Observers,
         metrics: PluginMetrics,
         dial: Callable[[str], socket.socket],
@@ -57,7 +57,7 @@ class Handle:
         self.on_started: Callable[[], None] = lambda: None
         self.types: dict[str, ManagedType] = {}
         self.queues: list[EventQueue] = []
-        self._exchange = exchange
+        self._hub = hub
         self._observers = observers
         self._metrics = metrics
         self._dial = dial
@@ -115,21 +115,21 @@ class Handle:
             raise ValueError(f"the share of sampled deliveries must be from 0 to 1, not {share}")
         if not 1 <= capacity <= MAX_SAMPLES:
             raise ValueError(f"capacity must be from 1 to {MAX_SAMPLES}, not {capacity}")
-        if self._exchange.forwarder.outcomes.sampler is not None:
+        if self._hub.forwarder.outcomes.sampler is not None:
             raise ValueError("deliveries are sampled already, for this plugin or for another one")
-        self._sampling = Sampling(self._exchange, share, capacity)
+        self._sampling = Sampling(self._hub, share, capacity)
         return self._sampling
 
     def connections(self) -> Iterator[ConnectionInfo]:
         """Iterate over the connections that are open now."""
-        for pump in list(self._exchange.pumps.values()):
+        for pump in list(self._hub.pumps.values()):
             if pump.connection.remote_open is not None:
                 yield connection_info(pump.connection)
 
     async def links(self) -> list[LinkTotals]:
         """Return the totals of each link so far, and let other tasks run in between."""
         found: list[LinkTotals] = []
-        for pump in list(self._exchange.pumps.values()):
+        for pump in list(self._hub.pumps.values()):
             for session in list(pump.connection.local_sessions.values()):
                 for link in list(session.local_links.values()):
                     if link.owner is None:

@@ -120,7 +120,7 @@ class PluginHost:
 
     def __init__(
         self,
-        exchange: RouterHub,
+        hub: RouterHub,
         router_id: str,
         registry: CollectorRegistry,
         network: WatchedNetwork | None = None,
@@ -128,10 +128,10 @@ class PluginHost:
         self.plugins: dict[str, HostedPlugin] = {}
         # by the plugin's name and the kind of failure
         self.failures: Counter[tuple[str, str]] = Counter()
-        self._exchange = exchange
+        self._hub = hub
         self._router_id = router_id
         self._registry = registry
-        self._observers = Observers(exchange, network, outcomes=exchange.forwarder.outcomes)
+        self._observers = Observers(hub, network, outcomes=hub.forwarder.outcomes)
         self._wanted: dict[str, PluginSettings] = {}
         self._metric_owners: dict[str, PluginMetrics] = {}
         # the latest plugin of each name, which may still be ending after its section was removed
@@ -149,7 +149,7 @@ class PluginHost:
         """Run plugins until cancelled; their connections are served in `connections`."""
         self._connections = connections
         self._token = trio.lowlevel.current_trio_token()
-        self._watchdog = Watchdog(lambda: self._exchange.turn.now, self._flooded, self._hung)
+        self._watchdog = Watchdog(lambda: self._hub.turn.now, self._flooded, self._hung)
         try:
             async with trio.open_nursery() as nursery:
                 self._nursery = nursery
@@ -231,7 +231,7 @@ class PluginHost:
             handle = Handle(
                 hosted.name,
                 self._router_id,
-                self._exchange,
+                self._hub,
                 self._observers,
                 metrics,
                 partial(self._dial, hosted.name),
@@ -268,7 +268,7 @@ class PluginHost:
 
     def _dial(self, plugin: str, container_id: str) -> socket.socket:
         assert self._connections is not None
-        pump, sock = plugin_connection(self._exchange, container_id, plugin)
+        pump, sock = plugin_connection(self._hub, container_id, plugin)
         self._connections.start_soon(run_guarded, pump)
         return sock
 

@@ -22,17 +22,17 @@ class Sampling:
 
     def __init__(
         self,
-        exchange: RouterHub,
+        hub: RouterHub,
         share: float,
         capacity: int,
         seed: tuple[int, int] | None = None,
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
-        self._exchange = exchange
+        self._hub = hub
         self._wall_clock = wall_clock
         chosen = (secrets.randbits(64), secrets.randbits(64)) if seed is None else seed
-        self._sampler = Sampler(exchange.turn, share, capacity, chosen, link_info)
-        exchange.forwarder.outcomes.sampler = self._sampler
+        self._sampler = Sampler(hub.turn, share, capacity, chosen, link_info)
+        hub.forwarder.outcomes.sampler = self._sampler
 
     @property
     def lost(self) -> int:
@@ -47,11 +47,11 @@ class Sampling:
     def take(self) -> SampleBatch:
         """Remove and return the finished samples."""
         rows = self._sampler.take()
-        wall_offset_ns = round((self._wall_clock() - self._exchange.clock()) * NS)
+        wall_offset_ns = round((self._wall_clock() - self._hub.clock()) * NS)
         return SampleBatch(rows.count, wall_offset_ns, rows.columns, rows.texts, rows.links)
 
     def close(self) -> None:
         """Stop sampling."""
-        outcomes = self._exchange.forwarder.outcomes
+        outcomes = self._hub.forwarder.outcomes
         if outcomes.sampler is self._sampler:
             outcomes.sampler = None

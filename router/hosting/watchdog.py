@@ -51,19 +51,19 @@ class _Watched:
     """Recent samples of one watched plugin."""
 
     # for each sample: the seconds that it stands for, and whether the plugin was executing
-    looks: deque[tuple[float, bool]] = attrs.field(factory=deque)
+    samples: deque[tuple[float, bool]] = attrs.field(factory=deque)
     uses: int = 0
 
     def add(self, elapsed_s: float, *, is_met: bool) -> float:
         """Add a sample; return the plugin's share of the last ten seconds, or 0 until then."""
-        looks = self.looks
-        looks.append((elapsed_s, is_met))
-        total = sum(each for each, _ in looks)
-        while total - looks[0][0] >= SHARE_OVER_S:
-            total -= looks.popleft()[0]
+        samples = self.samples
+        samples.append((elapsed_s, is_met))
+        total = sum(each for each, _ in samples)
+        while total - samples[0][0] >= SHARE_OVER_S:
+            total -= samples.popleft()[0]
         if total < SHARE_OVER_S:
             return 0.0
-        return sum(each for each, was_met in looks if was_met) / total
+        return sum(each for each, was_met in samples if was_met) / total
 
 
 class Watchdog:
@@ -129,9 +129,9 @@ class Watchdog:
             # A plugin may hold the interpreter's lock, so that this thread takes no samples. But a
             # process that was stopped meanwhile was not busy: CPU time tells the two apart.
             elapsed_s = min(now - before, max(SAMPLE_INTERVAL_S, used_s - used_before))
-            self.look(sys._current_frames().get(self._thread_id), elapsed_s)
+            self.take_sample(sys._current_frames().get(self._thread_id), elapsed_s)
 
-    def look(self, frame: FrameType | None, elapsed_s: float) -> None:
+    def take_sample(self, frame: FrameType | None, elapsed_s: float) -> None:
         """Take a sample, `elapsed_s` after the previous one.
 
         `frame` is the innermost frame of the watched thread.
@@ -139,7 +139,7 @@ class Watchdog:
         folder = self._owner(frame)
         for name, watched in list(self._watched.items()):
             if watched.add(elapsed_s, is_met=name == folder) > LARGEST_SHARE:
-                watched.looks.clear()
+                watched.samples.clear()
                 self._flooded(name)
         progress = self._progress()
         held_by, since, held_s = self._held

@@ -93,7 +93,7 @@ class Journal:
         self.settings = LogSettings()
         self.modules: Final = {name: Module(name) for name in MODULES}
         self.recent: Final = RecentLines()
-        self.floods = LogRateLimiter(self.settings.lines_per_second)
+        self.rate_limiter = LogRateLimiter(self.settings.lines_per_second)
         self._render = _renderer(self.settings)
         self._frames: Logger | None = None
         # called with the settings whenever they change
@@ -140,7 +140,7 @@ class Journal:
         """Use other settings from now on; the counts and the recent lines are kept."""
         if settings.lines_per_second != self.settings.lines_per_second:
             self.report_suppressed()
-            self.floods = LogRateLimiter(settings.lines_per_second)
+            self.rate_limiter = LogRateLimiter(settings.lines_per_second)
         self.settings = settings
         self._render = _renderer(settings)
         for name, module in self.modules.items():
@@ -150,7 +150,7 @@ class Journal:
 
     def report_suppressed(self) -> None:
         """Write how many lines were suppressed since the last report."""
-        for summary in self.floods.take_summaries():
+        for summary in self.rate_limiter.take_summaries():
             facts = dict(summary.facts)
             log = structlog.get_logger(f"{_OF_MODULE}{facts.pop('module', '')}")
             getattr(log, summary.level)(SUPPRESSED, **facts)
@@ -161,7 +161,7 @@ class Journal:
         return Output(self.modules[module_of(name)])
 
     def _limit(self, logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
-        return self.floods(logger, method, event)
+        return self.rate_limiter(logger, method, event)
 
     def _remember(self, _logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
         self.recent.add(Line(event["module"], method, plain_text(event), int(time())))

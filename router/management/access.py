@@ -72,13 +72,13 @@ def requester_of(payload: bytes) -> Requester:
     return Requester(int(numbers[0]), said == [CHANGE])
 
 
-def rights_of(pumps: Mapping[int, ConnectionRecord], asker: Requester) -> str:
+def rights_of(pumps: Mapping[int, ConnectionRecord], requester: Requester) -> str:
     """Return the rights of the sender of a request: NONE, READ or CHANGE.
 
     Return NONE if the connection is closed, because the peer is then unknown.
     """
-    pump = None if asker.connection is None else pumps.get(asker.connection)
-    return NONE if pump is None else effective_right(pump.connection, asker.may_change)
+    pump = None if requester.connection is None else pumps.get(requester.connection)
+    return NONE if pump is None else effective_right(pump.connection, requester.may_change)
 
 
 def is_read_only(operation: str) -> bool:
@@ -86,19 +86,19 @@ def is_read_only(operation: str) -> bool:
     return operation in READ_ONLY_OPERATIONS or operation.startswith(READ_ONLY_PREFIX)
 
 
-def check(pumps: Mapping[int, ConnectionRecord], asker: Requester, operation: str) -> None:
+def check(pumps: Mapping[int, ConnectionRecord], requester: Requester, operation: str) -> None:
     """Raise Refused with 403 if the sender may not request an operation."""
-    rights = rights_of(pumps, asker)
+    rights = rights_of(pumps, requester)
     if rights == CHANGE or (rights == READ and is_read_only(operation)):
         return
-    pump = None if asker.connection is None else pumps.get(asker.connection)
+    pump = None if requester.connection is None else pumps.get(requester.connection)
     if pump is None:
         raise Refused(FORBIDDEN, "the connection that the request came from is closed or unknown")
     connection = pump.connection
     allowed = connection.settings.management
-    tally, me = pump.tally, connection.settings.container_id
+    counters, me = pump.counters, connection.settings.container_id
     kind = "connector" if connection.is_client else "listener"
-    endpoint = f"its {kind}" if tally is None else f"the {kind} {tally.name}"
+    endpoint = f"its {kind}" if counters is None else f"the {kind} {counters.name}"
     if of_connection(connection) == CHANGE:
         there = connection.remote_open.container_id
         raise Refused(

@@ -73,7 +73,7 @@ class Agent:
         self.router = router
         self._dial = dial
         self._container_id = container_id
-        self._untaken = UnsettledAnswers(ANSWER_TTL_MS / 1000)
+        self._unsettled_answers = UnsettledAnswers(ANSWER_TTL_MS / 1000)
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Answer requests until cancelled; connect again if the connection is lost.
@@ -89,14 +89,14 @@ class Agent:
             await trio.sleep(RECONNECT_DELAY_S)
 
     async def _serve(self, started: Callable[[], None]) -> None:
-        self._untaken.clear()
+        self._unsettled_answers.clear()
         async with connect_over(self._dial(), self._container_id) as connection:
             sender = await connection.open_sender(None)
-            sender.outcome_told = self._untaken.taken
+            sender.on_settled = self._unsettled_answers.forget
             requests = await connection.open_receiver(
                 NODE, credit=REQUEST_CREDIT, max_message_size=MAX_CHANGE_BYTES
             )
-            self.router.streams.connection = connection
+            self.router.running_traces.connection = connection
             started()
             try:
                 async for received in requests:
@@ -104,7 +104,7 @@ class Agent:
                     # making an answer may have taken a while: let other tasks run
                     await trio.lowlevel.checkpoint()
             finally:
-                self.router.streams.connection = None
+                self.router.running_traces.connection = None
 
     async def _serve_one(self, received: ReceivedMessage, sender: Sender) -> None:
         """Answer one request, or reject it if it is not allowed or has no reply-to."""
@@ -112,8 +112,8 @@ class Agent:
             # the router cannot annotate such a message, so its sender is unknown
             received.reject(Condition.NOT_ALLOWED, "a request must have message-format 0")
             return
-        asker = requester_of(received.payload)
-        if len(received.payload) > MAX_READ_BYTES and self._rights(asker) != CHANGE:
+        requester = requester_of(received.payload)
+        if len(received.payload) > MAX_READ_BYTES and self._rights(requester) != CHANGE:
             reason = f"a request of over {MAX_READ_BYTES} octets needs the right to change things"
             received.reject(Condition.MESSAGE_SIZE_EXCEEDED, reason)
             return
@@ -129,30 +129,30 @@ class Agent:
         if not reply_to:
             received.reject(Condition.INVALID_FIELD, "a request needs a reply-to")
             return
-        if not self._untaken.has_room(reply_to, trio.current_time()):
+        if not self._unsettled_answers.may_send(reply_to, trio.current_time()):
             reason = "too many answers to this reply-to are unsettled"
             received.reject(Condition.RESOURCE_LIMIT_EXCEEDED, reason)
             return
         received.accept()
-        payload = await self._answered(message, asker)
+        payload = await self._answered(message, requester)
         await sender.wait_for_room()
         now = trio.current_time()
-        self._untaken.add(sender.send_nowait(payload), reply_to, len(payload), now)
+        self._unsettled_answers.add(sender.send_nowait(payload), reply_to, len(payload), now)
 
-    def _rights(self, asker: Requester) -> str:
-        return rights_of(self.router.observed.pumps, asker)
+    def _rights(self, requester: Requester) -> str:
+        return rights_of(self.router.observed.pumps, requester)
 
-    async def _answered(self, message: Message, asker: Requester) -> memoryview:
+    async def _answered(self, message: Message, requester: Requester) -> memoryview:
         """Return the encoded answer to a request; its status is 500 if the router fails."""
         properties = message.properties
         assert properties is not None
-        request = request_of(message, asker)
+        request = request_of(message, requester)
         try:
             answered = await self._allowed(request)
             payload = await encode_answer(properties, answered)
         # log any error: it must not affect the next request
         except Exception as defect:
-            log.exception("management request failed", connection=asker.connection)
+            log.exception("management request failed", connection=requester.connection)
             answered = Answer({}, SERVER_ERROR, f"the router failed: {type(defect).__name__}")
             payload = await encode_answer(properties, answered)
         if answered.status >= BAD_REQUEST:
@@ -160,7 +160,7 @@ class Agent:
                 "management request refused",
                 status=answered.status,
                 why=answered.description,
-                connection=asker.connection,
+                connection=requester.connection,
             )
         return payload
 
@@ -168,8 +168,8 @@ class Agent:
         """Perform a request; return the answer, or a refusal if the sender has no right to it."""
         log.debug("management request", connection=request.connection, **request.subject)
         try:
-            asker = Requester(request.connection, request.may_change)
-            check(self.router.observed.pumps, asker, request.operation)
+            requester = Requester(request.connection, request.may_change)
+            check(self.router.observed.pumps, requester, request.operation)
         except Refused as refused:
             return Answer({}, refused.status, refused.description)
         if not is_read_only(request.operation):
@@ -178,11 +178,12 @@ class Agent:
         return await answer(self.router, request)
 
 
-def request_of(message: Message, asker: Requester = UNKNOWN_REQUESTER) -> Request:
+def request_of(message: Message, requester: Requester = UNKNOWN_REQUESTER) -> Request:
     """Return the request in a message. A body that is not an amqp-value counts as None."""
     body = message.body[0] if message.body else None
     value = body.value if isinstance(body, AmqpValue) else None
-    return Request(message.application_properties or {}, value, asker.connection, asker.may_change)
+    properties = message.application_properties or {}
+    return Request(properties, value, requester.connection, requester.may_change)
 
 
 async def encode_answer(asked: Properties, answered: Answer) -> memoryview:

@@ -17,7 +17,7 @@ from router.config.differences import Applied, NotApplied, key_of
 from router.config.edits import Edit, Edits
 from router.config.log_settings import with_levels
 from router.config.model import ENTITIES, Configuration, Entity
-from router.engine.deferred import drained, grow_old
+from router.engine.deferred import grow_old, pop_from_end
 from router.errors import AmqpError
 from router.management import connection_link_routes
 from router.management.configuration_operations import (
@@ -93,7 +93,7 @@ async def create(router: RouterView, request: Request) -> Answer:
     count = len(bodies)
     # free each entity as soon as it is read: freeing very many together takes too long
     bodies.reverse()
-    for number, body in enumerate(drained(bodies), 1):
+    for number, body in enumerate(pop_from_end(bodies), 1):
         try:
             one = _made(request, body)
         except Refused as refused:
@@ -132,14 +132,14 @@ async def create(router: RouterView, request: Request) -> Answer:
 def _told_of_each(made: list[FoundEntity]) -> Iterator[AnswerMap]:
     """Yield each new entity's attributes, then free it: freeing many together takes long."""
     made.reverse()
-    for each in drained(made):
+    for each in pop_from_end(made):
         yield each.attributes()
 
 
 def _let_go(router: RouterView, *lists: list[Any]) -> None:
     """Free lists in later turns, because they may be very long."""
     for each in lists:
-        router.observed.turn.deferred.forget(drained(each))
+        router.observed.turn.deferred.forget(pop_from_end(each))
 
 
 async def update(router: RouterView, request: Request) -> Answer:
@@ -389,8 +389,8 @@ async def _update_connection(
         traced = read_flag(given["enableProtocolTrace"])
         if traced is not None and not isinstance(traced, bool):
             raise Refused(BAD_REQUEST, "enableProtocolTrace must be true or false")
-        router.observed.traces.log_one(view.pump, traced)
-        now_traced = router.observed.traces.is_logged(view.pump)
+        router.observed.tracer.log_one(view.pump, traced)
+        now_traced = router.observed.tracer.is_logged(view.pump)
         found = FoundEntity(CONNECTION, attrs.evolve(view, logs_frames=now_traced))
     if status == DELETED:
         # Dispatch's words

@@ -30,7 +30,7 @@ class ConfigurableRouter(Protocol):
         """Return the content of the router's configuration file."""
 
     @property
-    def kept_in(self) -> str | None:
+    def saved_in(self) -> str | None:
         """Return where changes are saved for the next start; None if they are not saved."""
 
     async def examine(self, wanted: Configuration) -> tuple[Difference, ...]:

@@ -22,7 +22,7 @@ from router.config.mistakes import InvalidConfiguration
 from router.config.model import Configuration
 from router.config.secret import Secret
 from router.config.write import format_configuration
-from router.engine.deferred import drained
+from router.engine.deferred import pop_from_end
 from router.management.configurable_router import ConfigurableRouter
 from router.management.names import SOURCE
 from router.management.requests import (
@@ -55,21 +55,21 @@ _HIDDEN: Final = Secret("literal", SECRET)
 
 async def get_configuration(router: RouterView, _: Request) -> AnswerMap:
     """Return the configuration that the router runs, without its passwords."""
-    changeable = configurable_of(router)
-    return await _told(changeable, _with_passwords(changeable.configuration, _HIDDEN))
+    configurable = configurable_of(router)
+    return await _told(configurable, _with_passwords(configurable.configuration, _HIDDEN))
 
 
 async def export_configuration(router: RouterView, _: Request) -> AnswerMap:
     """Return the configuration with its passwords, for a backup that is kept secret."""
-    changeable = configurable_of(router)
-    return await _told(changeable, changeable.configuration)
+    configurable = configurable_of(router)
+    return await _told(configurable, configurable.configuration)
 
 
-async def _told(changeable: ConfigurableRouter, configuration: Configuration) -> AnswerMap:
+async def _told(configurable: ConfigurableRouter, configuration: Configuration) -> AnswerMap:
     return {
-        "revision": changeable.history.current.number,
-        "file": changeable.base.source,
-        "saved": changeable.kept_in,
+        "revision": configurable.history.current.number,
+        "file": configurable.base.source,
+        "saved": configurable.saved_in,
         "configuration": await trio.to_thread.run_sync(format_configuration, configuration),
     }
 
@@ -90,18 +90,18 @@ async def get_revisions(router: RouterView, _: Request) -> list[AnswerMap]:
 
 async def apply(router: RouterView, request: Request) -> Answer:
     """Apply the configuration in the body, or only return the differences that it would make."""
-    changeable = configurable_of(router)
+    configurable = configurable_of(router)
     if not isinstance(request.body, str):
         raise Refused(
             BAD_REQUEST, "the body of an APPLY must be a configuration, as TOML in a string"
         )
-    folder = Path() if changeable.base.file is None else changeable.base.file.absolute().parent
+    folder = Path() if configurable.base.file is None else configurable.base.file.absolute().parent
     read = partial(parse_configuration, request.body, source=SOURCE, folder=folder)
     try:
         wanted = await trio.to_thread.run_sync(read)
     except InvalidConfiguration as invalid:
         raise _refused([str(mistake) for mistake in invalid.mistakes]) from None
-    wanted = _with_passwords_kept(changeable.configuration, wanted)
+    wanted = _with_passwords_kept(configurable.configuration, wanted)
     comment = (request.text("comment") or "")[:LONGEST_COMMENT]
     cause = f"APPLY {comment}".rstrip()
     return await _become(router, request, wanted, f"{cause}, by {requester_name(router, request)}")
@@ -109,13 +109,13 @@ async def apply(router: RouterView, request: Request) -> Answer:
 
 async def roll_back(router: RouterView, request: Request) -> Answer:
     """Apply the previous revision, or the one with the given number."""
-    changeable = configurable_of(router)
+    configurable = configurable_of(router)
     number = request.count("revision")
     if number is None:
-        number = changeable.history.current.number - 1
-    revision = changeable.history.find(number)
+        number = configurable.history.current.number - 1
+    revision = configurable.history.find(number)
     if revision is None:
-        known = ", ".join(str(each.number) for each in changeable.history)
+        known = ", ".join(str(each.number) for each in configurable.history)
         raise Refused(NOT_FOUND, f"revision {number} is not in the history; it has {known}")
     cause = f"ROLLBACK to revision {number}, by {requester_name(router, request)}"
     return await _become(router, request, revision.configuration, cause)
@@ -124,17 +124,17 @@ async def roll_back(router: RouterView, request: Request) -> Answer:
 async def _become(
     router: RouterView, request: Request, wanted: Configuration, cause: str
 ) -> Answer:
-    changeable = configurable_of(router)
+    configurable = configurable_of(router)
     is_dry = _flag(request, "dryRun")
-    expected, current = request.count("ifRevision"), changeable.history.current.number
+    expected, current = request.count("ifRevision"), configurable.history.current.number
     if expected is not None and expected != current:
         reason = f"the router runs revision {current}, not {expected} (ifRevision)"
         raise Refused(BAD_REQUEST, reason)
     try:
         if is_dry:
-            applied = Applied(await changeable.examine(wanted), current, changeable.kept_in)
+            applied = Applied(await configurable.examine(wanted), current, configurable.saved_in)
         else:
-            applied = await changeable.apply(wanted, cause)
+            applied = await configurable.apply(wanted, cause)
     except NotApplied as refused:
         raise _refused(refused.reasons) from None
     differences = list(applied.differences)
@@ -153,7 +153,7 @@ async def _become(
         description=description,
     )
     # if nothing was applied, nothing else refers to the differences: free them in steps
-    pieces = drained(differences)
+    pieces = pop_from_end(differences)
     router.observed.turn.deferred.forget(pieces)
     return answer
 
@@ -184,9 +184,9 @@ def _flag(request: Request, name: str) -> bool:
 
 def configurable_of(router: RouterView) -> ConfigurableRouter:
     """Return the interface for changes; raise Refused if the router cannot be changed."""
-    if router.changeable is None:
+    if router.configurable is None:
         raise Refused(NOT_FOUND, "the configuration of this router cannot be shown or changed")
-    return router.changeable
+    return router.configurable
 
 
 def requester_name(router: RouterView, request: Request) -> str:

@@ -22,7 +22,7 @@ MAX_LINK_ROUTES: Final = 1000
 def create(router: RouterView, given: Given) -> ConnectionLinkRoute:
     """Create a link route to the requesting connection. Raise Refused if it is not allowed."""
     # no connection in `pumps` has the number 0
-    pump = router.observed.pumps.get(router.asker or 0)
+    pump = router.observed.pumps.get(router.requester_number or 0)
     if pump is None or router.control is None:
         raise Refused(BAD_REQUEST, "the connection to forward links to is closed")
     values = {name: _value(name, value) for name, value in given.items() if value is not None}
@@ -37,14 +37,14 @@ def create(router: RouterView, given: Given) -> ConnectionLinkRoute:
         raise Refused(BAD_REQUEST, f"the connection already has a link route named {name[:100]!r}")
     if len(mine) >= MAX_LINK_ROUTES:
         raise Refused(BAD_REQUEST, f"a connection can have at most {MAX_LINK_ROUTES} link routes")
-    way = routing.ask(LinkRouteRule(name, direction, False, pattern, scope=scope))
+    way = routing.add_requested(LinkRouteRule(name, direction, False, pattern, scope=scope))
     return ConnectionLinkRoute(way, pump.number)
 
 
 def delete(router: RouterView, found: ConnectionLinkRoute) -> None:
     """Delete a link route; links that it has already forwarded stay attached."""
     assert router.control is not None
-    router.control.link_routes.withdraw(found.way)
+    router.control.link_routes.remove_requested(found.way)
 
 
 def _value(name: str, value: object) -> object:
@@ -55,6 +55,6 @@ def _value(name: str, value: object) -> object:
             raise Refused(BAD_REQUEST, "name must be a string that is not empty")
         return str(value)
     attribute = known_attribute(CONNECTION_LINK_ROUTE, name)
-    if attribute.given is None:
+    if attribute.setting is None:
         raise Refused(BAD_REQUEST, f"{name} cannot be set: it is read-only")
     return setting_value(attribute, value)

@@ -64,14 +64,14 @@ class DeliveryFilter:
     delivery_id: int | None = None
     tag: str | None = None
 
-    def fits(self, coming: _Coming) -> bool:
+    def matches(self, received: _ReceivedDelivery) -> bool:
         """Return whether a delivery matches the criteria."""
         return (
-            self._is(self.address, coming.address)
-            and self._is(self.link, coming.link)
-            and self._is(self.delivery_id, coming.delivery_id)
-            and self._is(self.message_id, coming.message_id)
-            and (self.tag is None or self.tag in coming.tags())
+            self._is(self.address, received.address)
+            and self._is(self.link, received.link)
+            and self._is(self.delivery_id, received.delivery_id)
+            and self._is(self.message_id, received.message_id)
+            and (self.tag is None or self.tag in received.tags())
         )
 
     @staticmethod
@@ -80,7 +80,7 @@ class DeliveryFilter:
 
 
 @attrs.frozen
-class _Coming:
+class _ReceivedDelivery:
     """Properties of a delivery that is being received."""
 
     link: str
@@ -138,7 +138,7 @@ class DeliveryTracer:
         self._unfinished: dict[tuple[int, int, int], Key] = {}
 
     @property
-    def seen(self) -> int:
+    def followed_total(self) -> int:
         """Return the number of deliveries that have been followed so far."""
         return self._last
 
@@ -149,7 +149,7 @@ class DeliveryTracer:
 
     # Deliveries that are in the router already.
 
-    def look(self) -> int:
+    def report_present(self) -> int:
         """Report the matching deliveries in the router, and return their number."""
         looked = 0
         for pump in list(self._observed.pumps.values()):
@@ -166,19 +166,19 @@ class DeliveryTracer:
 
     def _look_at(self, pump: ConnectionRecord, session: Session, delivery: Delivery) -> None:
         octets = b"".join(delivery.chunks or ())
-        coming = _Coming(
+        received = _ReceivedDelivery(
             link_identity(delivery.incoming),
             delivery.incoming_id,
             delivery.incoming_tag,
             None if delivery.address is None else delivery.address.name,
             message_id_of(octets),
         )
-        if not self._wanted.fits(coming):
+        if not self._wanted.matches(received):
             return
         key = (pump.number, session.channel, delivery.incoming_id)
-        followed = self._follow(key, octets, coming.link)
+        followed = self._follow(key, octets, received.link)
         followed.octets = delivery.size
-        self._tell(followed, "is here", coming.link, **_facts(coming), bytes=delivery.size)
+        self._tell(followed, "is here", received.link, **_facts(received), bytes=delivery.size)
         outs = [each for each in delivery.copies or [delivery] if each.outgoing is not None]
         for each in outs:
             link = each.outgoing
@@ -189,7 +189,7 @@ class DeliveryTracer:
         if not outs:
             self._tell_waiting(followed, delivery)
 
-    def look_again(self) -> None:
+    def report_without_sender(self) -> None:
         """Report and forget deliveries whose senders have gone, so that no outcome will be sent."""
         pumps = self._observed.pumps
         for followed in list(self._followed.values()):
@@ -199,14 +199,14 @@ class DeliveryTracer:
 
     # Frames.
 
-    def hear(self, frame: TracedFrame) -> None:
+    def on_frame(self, frame: TracedFrame) -> None:
         """Handle a frame; the engine has not processed an incoming frame yet."""
-        if not isinstance(frame.seen, SeenFrame) or frame.seen.body[:3] in _OTHERS:
+        if not isinstance(frame.captured, SeenFrame) or frame.captured.body[:3] in _OTHERS:
             return
-        name = frame.words.name
+        name = frame.description.name
         if name not in ("transfer", "disposition") or self._is_carrier(frame.pump.number):
             return
-        connection, values = frame.pump.connection, frame.words.values
+        connection, values = frame.pump.connection, frame.description.values
         if not all(_is_number(values[name]) for name in _NUMBERS if name in values):
             # an invalid field: the engine will report it
             return
@@ -248,10 +248,10 @@ class DeliveryTracer:
         is_aborted, goes_on = bool(values.get("aborted")), bool(values.get("more"))
         key = self._unfinished[place]
         # if its first frame came in the same read, report that one first
-        self.turned()
+        self.on_processed()
         followed = self._followed.get(key)
         if followed is not None:
-            followed.octets += frame.words.payload_bytes
+            followed.octets += frame.description.payload_bytes
         if goes_on and not is_aborted:
             return
         del self._unfinished[place]
@@ -259,7 +259,7 @@ class DeliveryTracer:
             what = "was aborted" if is_aborted else "is whole"
             self._tell(followed, what, followed.link, bytes=followed.octets)
 
-    def turned(self) -> None:
+    def on_processed(self) -> None:
         """Report the received deliveries, after the engine has processed their frames."""
         arrived, self._arrived = self._arrived, []
         for frame, session, link, address in arrived:
@@ -268,29 +268,29 @@ class DeliveryTracer:
     def _came_in(
         self, frame: TracedFrame, session: Session, link: IncomingLink, address: Address | None
     ) -> None:
-        values = frame.words.values
+        values = frame.description.values
         payload = _payload(frame)
         id_ = _number(values, "delivery_id")
         delivery = session.incoming.find(id_)
         to = find_to(payload, 0, len(payload)) if address is None else None
         tag = values.get("delivery_tag")
-        coming = _Coming(
+        received = _ReceivedDelivery(
             link_identity(link),
             id_,
             tag if isinstance(tag, bytes) else None,
             address.name if address is not None else None if to is None else address_name(to),
             message_id_of(payload),
         )
-        if not self._wanted.fits(coming):
+        if not self._wanted.matches(received):
             return
         key = (frame.pump.number, session.channel, id_)
-        followed = self._follow(key, payload, coming.link)
-        followed.octets = frame.words.payload_bytes
+        followed = self._follow(key, payload, received.link)
+        followed.octets = frame.description.payload_bytes
         followed.is_settled = bool(values.get("settled"))
         facts: Line = {"bytes": followed.octets, "settled": followed.is_settled}
         if values.get("more"):
             facts["more"] = True
-        self._tell(followed, "came in", coming.link, **_facts(coming), **facts)
+        self._tell(followed, "came in", received.link, **_facts(received), **facts)
         if delivery is not None and delivery.outgoing is None and not delivery.copies:
             self._tell_waiting(followed, delivery)
 
@@ -406,17 +406,17 @@ class DeliveryTracer:
 
 def _payload(frame: TracedFrame) -> bytes:
     """Return the part of a frame's payload that was captured."""
-    seen = frame.seen
-    return seen.body[frame.words.payload_at :] if isinstance(seen, SeenFrame) else b""
+    captured = frame.captured
+    return captured.body[frame.description.payload_at :] if isinstance(captured, SeenFrame) else b""
 
 
-def _facts(coming: _Coming) -> Line:
-    tag = None if coming.tag is None else show_octets(coming.tag, 32)
+def _facts(received: _ReceivedDelivery) -> Line:
+    tag = None if received.tag is None else show_octets(received.tag, 32)
     return {
-        "deliveryId": coming.delivery_id,
+        "deliveryId": received.delivery_id,
         "tag": tag,
-        "address": coming.address and coming.address[:MAX_TEXT],
-        "messageId": coming.message_id and coming.message_id[:MAX_TEXT],
+        "address": received.address and received.address[:MAX_TEXT],
+        "messageId": received.message_id and received.message_id[:MAX_TEXT],
     }
 
 

@@ -18,7 +18,7 @@ from router.config.edits import Edit, Edits
 from router.config.model import Configuration, Entity
 from router.core.model.address import FALLBACK, LAST_PHASE, MANAGEMENT_WRITERS
 from router.core.model.split_table import ListedTable
-from router.engine.deferred import emptied
+from router.engine.deferred import pop_items
 from router.management.entities.address import ADDRESS
 from router.management.entities.configured import (
     CONFIGURED_ADDRESS,
@@ -74,7 +74,7 @@ class EntityIndex:
         self._numbers.append(number)
         self._enter(settings, number)
 
-    def place(self, name: str) -> int | None:
+    def position(self, name: str) -> int | None:
         """Return the position of the first entity with this name; None if there is none."""
         numbers = self._by_name.get(name)
         return None if numbers is None else bisect_left(self._numbers, numbers[0])
@@ -84,8 +84,10 @@ class EntityIndex:
 
         A removed entity leaves the index, a changed one keeps its position, a new one comes last.
         """
-        places = {id(edit.old): self._place_of(edit.old) for edit in edits if edit.old is not None}
-        numbers = {key: self._numbers[at] for key, at in places.items()}
+        positions = {
+            id(edit.old): self._position_of(edit.old) for edit in edits if edit.old is not None
+        }
+        numbers = {key: self._numbers[at] for key, at in positions.items()}
         self.every = every
         for edit in edits:
             if edit.old is None:
@@ -100,12 +102,12 @@ class EntityIndex:
 
     def pieces(self) -> Iterator[object]:
         """Empty the index in small steps, yielding after each (`router.engine.deferred`)."""
-        return emptied(self._by_name)
+        return pop_items(self._by_name)
 
-    def _place_of(self, settings: object) -> int:
+    def _position_of(self, settings: object) -> int:
         numbers = self._by_name[_name(self._type, settings)]
-        places = (bisect_left(self._numbers, each) for each in numbers)
-        return next(at for at in places if self.every[at] is settings)
+        positions = (bisect_left(self._numbers, each) for each in numbers)
+        return next(at for at in positions if self.every[at] is settings)
 
     def _enter(self, settings: object, number: int) -> None:
         name = _name(self._type, settings)
@@ -132,8 +134,8 @@ async def look_up(
     tell = _TOLD.get(entity_type.long_name)
     if tell is not None:
         index = await _index(router, entity_type)
-        place = index.place(key)
-        return () if place is None else (tell(router, index.every[place]),)
+        position = index.position(key)
+        return () if position is None else (tell(router, index.every[position]),)
     find = _FINDERS.get((entity_type.long_name, wanted))
     return None if find is None else find(router, key)
 
@@ -152,9 +154,9 @@ async def index_of(router: RouterView, entity_type: AnyEntityType, settings: obj
     if entity_type.long_name not in _TOLD:
         return next((at for at, each in enumerate(every) if each is settings), None)
     index = await _index(router, entity_type)
-    place = index.place(_name(entity_type, settings))
-    is_there = place is not None and index.every[place] is settings
-    return place if is_there and index.every is _every(router, entity) else None
+    position = index.position(_name(entity_type, settings))
+    is_there = position is not None and index.every[position] is settings
+    return position if is_there and index.every is _every(router, entity) else None
 
 
 def update_indexes(router: RouterView, before: Configuration, edits: Edits) -> None:
@@ -184,9 +186,9 @@ async def _index(router: RouterView, entity_type: AnyEntityType) -> EntityIndex:
             router.indexes.pop(entity.name, None)
             router.observed.forwarder.turn.deferred.forget(index.pieces())
         index = EntityIndex(entity_type, _every(router, entity))
-        for place, settings in enumerate(index.every):
+        for position, settings in enumerate(index.every):
             index.add(settings)
-            if place % NAMES_PER_CHECKPOINT == NAMES_PER_CHECKPOINT - 1:
+            if position % NAMES_PER_CHECKPOINT == NAMES_PER_CHECKPOINT - 1:
                 await trio.lowlevel.checkpoint()
         router.indexes[entity.name] = index
     return index

@@ -79,7 +79,7 @@ ListedType: TypeAlias = tuple[AnyEntityType, Source]
 
 _TOLD: Final[tuple[ListedType, ...]] = (
     (MANAGEMENT, lambda _: (MANAGEMENT,)),
-    (ROUTER, RouterView.counted),
+    (ROUTER, RouterView.with_totals),
     (LISTENER, lambda router: router.configuration.listeners),
     (CONNECTOR, RouterView.connectors),
     (CONFIGURED_ADDRESS, lambda router: router.configuration.addresses),
@@ -90,7 +90,7 @@ _TOLD: Final[tuple[ListedType, ...]] = (
     (CONFIGURED_BINDING, bindings),
     (CONFIGURED_PLUGIN, configured_plugins),
     (CONNECTION_LINK_ROUTE, connection_link_routes),
-    (POLICY, RouterView.counted),
+    (POLICY, RouterView.with_totals),
     (LOG, logs),
     (LOG_STATS, log_counts),
     (CONNECTION, RouterView.connections),

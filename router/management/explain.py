@@ -22,9 +22,9 @@ from router.core.diagnosis.blocking import (
     AddressState,
     Reason,
     Survey,
-    of_receiver,
+    blocked_reason,
+    describe_receiver_reason,
     receivers_for,
-    words_of_receiver,
 )
 from router.core.model.address import (
     CLOSEST,
@@ -162,7 +162,7 @@ def explain(router: RouterView, request: Request) -> AnswerMap:
         stand_in_address(router, name, treatment, phase) if address is None else served_by(address)
     )
     beyond = explain_network(router, place, chosen)
-    told["network"] = beyond.told
+    told["network"] = beyond.facts
     if question.sends and beyond.reasons and _is_nobody(flow["reasons"]):
         flow["reasons"] = list(beyond.reasons)
     auto_links = auto_links_at(router, name, phase)
@@ -233,7 +233,7 @@ def _refusal(
     if host is not None:
         text = f"connections to {question.vhost} are sent to {host} (amqp:connection:redirect)"
         return {"reason": "connection_redirected", "text": text}
-    place = table.place_of(name, is_sender=question.sends)
+    place = table.redirect_for(name, is_sender=question.sends)
     if place is not None:
         text = f"links to it are sent to {place} (amqp:link:redirect)"
         return {"reason": "link_redirected", "text": text}
@@ -300,7 +300,7 @@ def _of_sending(survey: Survey, state: AddressState) -> list[dict[str, str]]:
     if survey.forwarder.turn.is_pressed:
         reasons.append(Reason.MEMORY_FULL)
     return [
-        {"reason": str(each), "text": state.words(each)}
+        {"reason": str(each), "text": state.describe(each)}
         for each in dict.fromkeys(reasons)
         if each is not None
     ]
@@ -314,7 +314,7 @@ def _of_receiving(survey: Survey, address: Address, own: Sequence[Link]) -> list
     if not address.producers:
         return [NO_SENDER]
     for links in (own, [each.link for each in address.producers]):
-        reasons = {survey.link(each): survey.words(each) for each in links}
+        reasons = {survey.link(each): survey.describe(each) for each in links}
         if reasons and None not in reasons:
             return [{"reason": str(reason), "text": text or ""} for reason, text in reasons.items()]
     return []
@@ -336,7 +336,7 @@ def _chosen(survey: Survey, address: Address) -> list[Consumer]:
     """
     if address.treatment == MULTICAST:
         receivers = receivers_for(address, HERE, OWN_TREE)
-        return [each for each in receivers if of_receiver(each) is None]
+        return [each for each in receivers if blocked_reason(each) is None]
     rotation = address.rotation
     if address.remote_ends:
         consumer = survey.forwarder.distribution.choose_across(address, 0, HERE, 0)
@@ -371,7 +371,7 @@ def _is_of(end: Producer | Consumer, question: Question) -> bool:
 
 def _destination(consumer: Consumer, chosen: list[Consumer]) -> AnswerMap:
     link = consumer.link
-    reason = of_receiver(consumer)
+    reason = blocked_reason(consumer)
     return {
         **_place(link),
         "credit": link.credit,
@@ -381,7 +381,7 @@ def _destination(consumer: Consumer, chosen: list[Consumer]) -> AnswerMap:
         "eligible": reason is None,
         "chosen": consumer in chosen,
         **remote_router_of(consumer),
-        **_why(reason, None if reason is None else words_of_receiver(link, reason)),
+        **_why(reason, None if reason is None else describe_receiver_reason(link, reason)),
     }
 
 
@@ -392,7 +392,7 @@ def _sender(survey: Survey, producer: Producer) -> AnswerMap:
         "credit": link.credit,
         "capacity": producer.capacity,
         "unsettled": link.unsettled,
-        **_why(survey.link(link), survey.words(link)),
+        **_why(survey.link(link), survey.describe(link)),
     }
 
 
@@ -402,7 +402,7 @@ def _own(survey: Survey, link: Link) -> AnswerMap:
         **_place(link),
         "credit": link.credit,
         "unsettled": link.unsettled,
-        **_why(survey.link(link), survey.words(link)),
+        **_why(survey.link(link), survey.describe(link)),
     }
 
 

@@ -6,7 +6,6 @@ from typing import Final
 
 from router.control.link_supervisor import Status
 from router.core.addresses.table import address_name
-from router.core.model.address import FALLBACK
 from router.management.entities.auto_link_state import AutoLinkState, state_of
 from router.management.requests import AnswerMap
 from router.management.views import RouterView
@@ -16,29 +15,29 @@ MAX_LISTED: Final = 100
 
 
 def auto_links_at(router: RouterView, name: str, phase: int) -> list[AutoLinkState]:
-    """Return the auto-links at a phase of an address, attached or not."""
+    """Return the auto-links at a phase of an address or at its fallback, attached or not."""
     auto_links = router.observed.auto_links
     if auto_links is None:
         return []
     states = (
-        state_of(router, plan)
-        for plan in auto_links.plans.values()
-        if address_name(plan.address) == name
+        state_of(router, rule)
+        for rule in auto_links.rules.values()
+        if address_name(rule.address) == name
     )
-    return [each for each in states if phase in (each.phase, FALLBACK)]
+    return [each for each in states if each.phase == phase or each.rule.is_fallback]
 
 
 def describe_auto_links(states: list[AutoLinkState]) -> list[AnswerMap]:
     """Describe auto-links, at most MAX_LISTED of them."""
     return [
         {
-            "name": each.plan.name,
-            "direction": "in" if each.plan.receives else "out",
+            "name": each.rule.name,
+            "direction": "in" if each.rule.receives else "out",
             "phase": each.phase,
-            "containerId": each.plan.container_id,
-            "connection": each.plan.connection,
-            "externalAddress": each.plan.external_address,
-            "fallback": each.plan.is_fallback,
+            "containerId": each.rule.container_id,
+            "connection": each.rule.connection,
+            "externalAddress": each.rule.external_address,
+            "fallback": each.rule.is_fallback,
             "operStatus": str(each.status),
             "lastError": each.error,
             "retrySeconds": each.retry_s,
@@ -56,18 +55,18 @@ def reasons_of(states: list[AutoLinkState], *, sends: bool) -> list[dict[str, st
     return [
         {"reason": f"auto_link_{each.status}", "text": _why(each)}
         for each in states[:MAX_LISTED]
-        if each.plan.receives != sends and each.status is not Status.ACTIVE
+        if each.rule.receives != sends and each.status is not Status.ACTIVE
     ]
 
 
 def _why(state: AutoLinkState) -> str:
-    plan = state.plan
-    where = plan.container_id or plan.connection
+    rule = state.rule
+    where = rule.container_id or rule.connection
     if where is None:
-        return f"the auto-link {plan.name} has neither a containerId nor a connection"
+        return f"the auto-link {rule.name} has neither a containerId nor a connection"
     if state.status is Status.INACTIVE:
-        return f"the auto-link {plan.name} waits for the container {where} to be connected"
+        return f"the auto-link {rule.name} waits for the container {where} to be connected"
     if state.status is Status.ATTACHING:
-        return f"the auto-link {plan.name} waits for an answer from the container {where}"
+        return f"the auto-link {rule.name} waits for an answer from the container {where}"
     retry = "" if state.retry_s is None else f"; the next attempt is in {state.retry_s} s"
-    return f"the auto-link {plan.name} failed at the container {where}: {state.error}{retry}"
+    return f"the auto-link {rule.name} failed at the container {where}: {state.error}{retry}"

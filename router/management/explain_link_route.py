@@ -36,7 +36,7 @@ def explain_link_route(router: RouterView, route: Route, asked: str) -> AnswerMa
     now = router.observed.turn.now
     found = route.next_outlet(now)
     chosen = None if found is None else found[1]
-    outlets = [(way, outlet) for way in route.ways for outlet in way.outlets.values()]
+    outlets = [(way, outlet) for way in route.link_routes for outlet in way.outlets.values()]
     links = list(router.observed.forwarder.link_routes.placed_by(route))
     return {
         "distribution": "linkBalanced",
@@ -46,7 +46,7 @@ def explain_link_route(router: RouterView, route: Route, asked: str) -> AnswerMa
         "linkRoute": {
             "pattern": route.pattern,
             "direction": route.direction,
-            "names": [way.rule.name for way in itertools.islice(route.ways, MAX_LISTED)],
+            "names": [way.rule.name for way in itertools.islice(route.link_routes, MAX_LISTED)],
             "containers": [
                 _container(way, outlet, asked, now, is_chosen=outlet is chosen)
                 for way, outlet in itertools.islice(outlets, MAX_LISTED)
@@ -78,7 +78,7 @@ def _router(outlet: FarOutlet | UplinkOutlet, now: float, *, is_chosen: bool) ->
     why: AnswerMap = {"reason": None, "text": None}
     if not outlet.is_open:
         why = NO_WAY
-    elif outlet.rests(now):
+    elif outlet.is_backing_off(now):
         why = BACKING_OFF
     connection = outlet.connection
     return {
@@ -100,7 +100,7 @@ def _container(
     why: AnswerMap = {"reason": None, "text": None}
     if not outlet.is_open:
         why = CLOSING
-    elif outlet.rests(now):
+    elif outlet.is_backing_off(now):
         why = BACKING_OFF
     return {
         "connection": str(connection.number),

@@ -13,7 +13,7 @@ import attrs
 
 from router.control.network.hops import Hops
 from router.core.addresses.rules import TREATMENT_NAMES
-from router.core.diagnosis.blocking import of_receiver, words_of_receiver
+from router.core.diagnosis.blocking import blocked_reason, describe_receiver_reason
 from router.core.model.address import FALLBACK, FIRST_EDGE, MULTICAST, Address, Consumer
 from router.core.network.branch_links import BranchLink, receiving
 from router.core.network.far_ends import far_end_of
@@ -86,10 +86,10 @@ class _UplinkAnswer(TypedDict):
 class NetworkExplanation:
     """Part of an explanation about other routers: where messages go, or why they do not.
 
-    `told` (the network's facts) is None if the router is not part of a network.
+    `facts` (the network's facts) is None if the router is not part of a network.
     """
 
-    told: AnswerMap | None
+    facts: AnswerMap | None
     reasons: list[dict[str, str]]
 
 
@@ -183,11 +183,11 @@ def _routers(asked: _Asked) -> list[_RouterAnswer]:
     if address.treatment == MULTICAST:
         return []
     reach, outward = network.reach, network.outward
-    aims = outward.aims(address)
+    destinations = outward.destinations(address)
     treatments = {router: interest.treatment for _, router, interest in reach.places(asked.key)}
     hops = hops_of(asked.router)
     found: list[_RouterAnswer] = []
-    for router in dict.fromkeys((*aims, *treatments)):
+    for router in dict.fromkeys((*destinations, *treatments)):
         path = reach.path(router)
         if path is None:
             continue
@@ -203,9 +203,9 @@ def _routers(asked: _Asked) -> list[_RouterAnswer]:
                 "way": [] if hops is None or len(found) >= MAX_LISTED else hops.to(router),
                 "connection": None if connection is None else str(connection.number),
                 "distribution": None if treatment is None else TREATMENT_NAMES[treatment],
-                "used": router in aims,
+                "used": router in destinations,
                 **_link(link, asked.chosen),
-                **_why_not(asked, router, link, is_used=router in aims),
+                **_why_not(asked, router, link, is_used=router in destinations),
             }
         )
     return found
@@ -239,10 +239,10 @@ def _of_link(link: OutLink | BranchLink) -> _Why:
     consumer = link.consumer
     if consumer is None or link.is_over:
         return _why(NOT_ATTACHED, "the link there was lost, and will be attached again")
-    reason = of_receiver(consumer)
+    reason = blocked_reason(consumer)
     if reason is None:
         return _why(None, None)
-    return _why(str(reason), words_of_receiver(consumer.link, reason))
+    return _why(str(reason), describe_receiver_reason(consumer.link, reason))
 
 
 def _branches(asked: _Asked) -> list[_BranchAnswer]:
@@ -251,13 +251,13 @@ def _branches(asked: _Asked) -> list[_BranchAnswer]:
     multicast = network.multicast
     if address.treatment != MULTICAST or multicast is None:
         return []
-    spread = multicast.tree_of(address)
+    subtree = multicast.tree_of(address)
     wanted = network.reach.wanted.get(asked.key, {})
-    tree = network.reach.tree(network.reach.me) if spread is None else spread.tree
+    tree = network.reach.tree(network.reach.me) if subtree is None else subtree.tree
     found: list[_BranchAnswer] = []
     for branch in () if tree is None else tree.branches:
         receivers = sorted(receiving(branch.routers, wanted))
-        link = None if spread is None else spread.branches.get(branch.child)
+        link = None if subtree is None else subtree.branches.get(branch.child)
         if not receivers and link is None:
             continue
         connection = network.reach.connection(branch.child)

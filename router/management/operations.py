@@ -38,7 +38,7 @@ WIDEST_INDENT: Final = 16
 
 async def answer(router: RouterView, request: Request) -> Answer:
     """Return the answer to one request."""
-    router.asker = request.connection
+    router.requester_number = request.connection
     try:
         answered = _perform(router, request)
         if isinstance(answered, Awaitable):
@@ -185,10 +185,10 @@ def _get_schema(router: RouterView, _request: Request) -> AnswerMap:
 def _described(attribute: AnyAttribute) -> AnswerMap:
     """Return an attribute's part of the schema, with `create` and `update` only if they apply."""
     told: AnswerMap = {"type": attribute.kind, "description": attribute.meaning}
-    given = attribute.given
-    if given is not None:
-        told |= {"create": True, "default": given.default, "allowed": given.allowed}
-        if given.is_required:
+    setting = attribute.setting
+    if setting is not None:
+        told |= {"create": True, "default": setting.default, "allowed": setting.allowed}
+        if setting.is_required:
             told["required"] = True
     if attribute.can_be_updated:
         told["update"] = True

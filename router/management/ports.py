@@ -34,7 +34,7 @@ class ConnectionRecord(Protocol):
         """Return the engine's connection."""
 
     @property
-    def tally(self) -> EndpointView | None:
+    def counters(self) -> EndpointView | None:
         """Return the counters of the connection's listener or connector."""
 
 
@@ -45,7 +45,7 @@ class ConnectorStatus(ConnectorState, Protocol):
     """
 
     @property
-    def round(self) -> Sequence[object]:
+    def places(self) -> Sequence[object]:
         """Return all hosts and ports, the current one first; `str` of each is a URL."""
 
     @property
@@ -85,7 +85,7 @@ class ConnectorStatus(ConnectorState, Protocol):
         """Return the time of the next attempt; None if the connector does not wait for one."""
 
     @property
-    def vain(self) -> int:
+    def failures_since_open(self) -> int:
         """Return the number of failures since a connection was last opened."""
 
 
@@ -97,7 +97,7 @@ class Endpoint(EndpointView, Protocol):
         """Return the status of a connector; None for a listener."""
 
     @property
-    def is_over(self) -> bool:
+    def is_removed(self) -> bool:
         """Return whether the endpoint has been removed from the configuration."""
 
 
@@ -117,31 +117,31 @@ class TracedFrame(Protocol):
         """Return the frame's channel; 0 for a protocol header."""
 
     @property
-    def seen(self) -> Seen:
+    def captured(self) -> Seen:
         """Return the part of the frame that was captured."""
 
     @property
-    def words(self) -> Words:
+    def description(self) -> Words:
         """Return the frame's description; use this only while the frame is being handled."""
 
 
 class FrameTraces(Protocol):
     """Tracer, which reports frames to functions; see `router.net.tracing.Tracer`."""
 
-    def listen(
+    def add_listener(
         self,
         wants: Callable[[ConnectionRecord], bool],
-        hear: Callable[[TracedFrame], None],
-        turned: Callable[[], None] | None = None,
+        on_frame: Callable[[TracedFrame], None],
+        on_processed: Callable[[], None] | None = None,
     ) -> Opaque:
-        """Call `hear` with each frame of the connections that `wants` selects, until `stop`.
+        """Call `on_frame` with each frame of the connections that `wants` selects.
 
-        `turned` is called after all frames of one read have been processed. Return a handle for
-        `stop`.
+        `on_processed` is called after all frames of one read have been processed. This ends with
+        `remove_listener`, which takes the result.
         """
 
-    def stop(self, listening: Opaque) -> None:
-        """Stop the reports that `listen` began; `listening` is its result."""
+    def remove_listener(self, listening: Opaque) -> None:
+        """Stop the reports that `add_listener` began; `listening` is its result."""
 
     def log_one(self, pump: Opaque, on: bool | None) -> None:
         """Set whether the frames of one connection are logged; None to use the setting for all."""
@@ -166,7 +166,7 @@ class RouterInternals(Protocol):
         """Return the connection whose peer is this process itself, or None."""
 
     @property
-    def traces(self) -> FrameTraces:
+    def tracer(self) -> FrameTraces:
         """Return the frame traces of the router's connections."""
 
     @property
@@ -182,7 +182,7 @@ class RouterInternals(Protocol):
         """Return the part that keeps auto-links attached; None if there are none."""
 
     @property
-    def tallies(self) -> Sequence[Endpoint]:
+    def connection_counters(self) -> Sequence[Endpoint]:
         """Return the router's listeners and connectors."""
 
     def begin_turn(self) -> None:

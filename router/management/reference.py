@@ -120,7 +120,7 @@ def _section(entity_type: AnyEntityType) -> Iterator[str]:
     yield ""
     yield f"Operations: {', '.join(entity_type.operations)}."
     yield ""
-    has_settings = any(each.given for each in entity_type.attributes)
+    has_settings = any(each.setting for each in entity_type.attributes)
     head = ["Attribute", "Type", "Meaning"]
     head += ["Set", "Default", "Allowed"] if has_settings else []
     yield f"| {' | '.join(head)} |"
@@ -128,9 +128,9 @@ def _section(entity_type: AnyEntityType) -> Iterator[str]:
     for each in entity_type.attributes:
         cells = [f"`{each.name}`", each.kind, each.meaning]
         if has_settings:
-            given = each.given
+            setting = each.setting
             cells.append(_when(each))
-            cells += ["", ""] if given is None else [given.default, given.allowed]
+            cells += ["", ""] if setting is None else [setting.default, setting.allowed]
         yield f"| {' | '.join(cells)} |"
     yield ""
 

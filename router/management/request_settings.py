@@ -45,10 +45,10 @@ def new_settings(entity_type: AnyEntityType, given: Given) -> object:
         if name == "type" or (name, value) == ("", None):
             continue
         attribute = known_attribute(entity_type, name)
-        if attribute.given is None:
+        if attribute.setting is None:
             raise Refused(BAD_REQUEST, f"{name} cannot be set: it is read-only")
         if value is not None:
-            values[attribute.given.field.name] = setting_value(attribute, value)
+            values[attribute.setting.field.name] = setting_value(attribute, value)
     assert entity_type.entity is not None
     return entity_type.entity.settings(**values)
 
@@ -61,14 +61,14 @@ def changed_settings(entity_type: AnyEntityType, settings: Any, given: Given) ->
     values: dict[str, object] = {}
     for name, value in given.items():
         attribute = known_attribute(entity_type, name)
-        if attribute.given is None:
+        if attribute.setting is None:
             raise Refused(BAD_REQUEST, f"{name} cannot be changed: it is read-only")
-        field = attribute.given.field
+        field = attribute.setting.field
         new = default_of(field, settings) if value is None else setting_value(attribute, value)
         if new == getattr(settings, field.name):
             continue
-        if attribute.given.fixed:
-            raise Refused(BAD_REQUEST, f"{name} cannot be changed: {attribute.given.fixed}")
+        if attribute.setting.why_fixed:
+            raise Refused(BAD_REQUEST, f"{name} cannot be changed: {attribute.setting.why_fixed}")
         values[field.name] = new
     return attrs.evolve(settings, **values)
 
@@ -96,8 +96,8 @@ def is_type_name(kind: object, entity_type: AnyEntityType) -> bool:
 
 def setting_value(attribute: AnyAttribute, value: object) -> object:
     """Return a value of a request as a setting. Raise Refused if it is not allowed."""
-    assert attribute.given is not None
-    field = attribute.given.field
+    assert attribute.setting is not None
+    field = attribute.setting.field
     plain = _plain(value)
     kind = setting_of(field).kind
     try:

@@ -50,10 +50,12 @@ Line: TypeAlias = dict[str, object]
 class Trace:
     """Running trace, with the lines that wait to be sent to the address `to`."""
 
-    def __init__(self, number: int, to: str, asker: int | None, account: Account) -> None:
+    def __init__(
+        self, number: int, to: str, requester_number: int | None, account: Account
+    ) -> None:
         self.number = number
         self.to = to
-        self.asker = asker
+        self.requester_number = requester_number
         # charged for the lines that wait
         self._account = account
         # called when the trace ends, and at each interval until then
@@ -124,7 +126,7 @@ class Trace:
         self._characters = 0
         self.on_end()
 
-    def told(self, sending: SentMessage) -> None:
+    def on_outcome(self, sending: SentMessage) -> None:
         """Note the outcome of a message; unless it was accepted, count its lines as dropped."""
         count = self._sent.pop(sending, 0)
         if not isinstance(sending.outcome, Accepted):
@@ -149,17 +151,17 @@ class RunningTraces:
 
     table: AddressTable | None = None
     connection: ClientConnection | None = None
-    under_way: dict[int, Trace] = attrs.field(factory=dict)
+    by_number: dict[int, Trace] = attrs.field(factory=dict)
     _last: int = 0
     _nursery: trio.Nursery | None = None
 
-    def carriers(self) -> set[int]:
+    def carrying_connections(self) -> set[int]:
         """Return the numbers of the connections that requested or receive a trace."""
         found = set()
-        for trace in self.under_way.values():
+        for trace in self.by_number.values():
             found |= self.receivers(trace.to)
-            if trace.asker is not None:
-                found.add(trace.asker)
+            if trace.requester_number is not None:
+                found.add(trace.requester_number)
         return found
 
     def receivers(self, to: str) -> set[int]:
@@ -169,12 +171,12 @@ class RunningTraces:
         # the router itself, whose connection has the number 0, receives no traces
         return {consumer.link.session.connection.number for consumer in consumers} - {0}
 
-    def begin(self, to: str, asker: int | None, account: Account) -> Trace:
+    def begin(self, to: str, requester_number: int | None, account: Account) -> Trace:
         """Start a trace for the receiver at `to`, charged to `account`; raise TooManyTraces."""
-        if self._nursery is None or len(self.under_way) >= MAX_TRACES:
+        if self._nursery is None or len(self.by_number) >= MAX_TRACES:
             raise TooManyTraces
         self._last += 1
-        trace = self.under_way[self._last] = Trace(self._last, to, asker, account)
+        trace = self.by_number[self._last] = Trace(self._last, to, requester_number, account)
         self._nursery.start_soon(self._run, trace)
         return trace
 
@@ -186,7 +188,7 @@ class RunningTraces:
 
     async def _run(self, trace: Trace) -> None:
         """Send one trace until its receiver, or the agent's connection, is gone."""
-        log.info("trace started", trace=trace.number, connection=trace.asker)
+        log.info("trace started", trace=trace.number, connection=trace.requester_number)
         reason = "its receiver is gone"
         try:
             await self._send(trace)
@@ -195,16 +197,16 @@ class RunningTraces:
             if self.receivers(trace.to):
                 reason = str(lost)
         finally:
-            del self.under_way[trace.number]
+            del self.by_number[trace.number]
             trace.end()
-        ids = {"trace": trace.number, "connection": trace.asker}
+        ids = {"trace": trace.number, "connection": trace.requester_number}
         log.info("trace ended", **ids, reason=reason, dropped=trace.dropped)
 
     async def _send(self, trace: Trace) -> None:
         if self.connection is None:
             return
         sender = await self.connection.open_sender(trace.to, window=MAX_UNSETTLED_MESSAGES)
-        sender.outcome_told = trace.told
+        sender.on_settled = trace.on_outcome
         told_at = looked_at = -math.inf
         while self.receivers(trace.to):
             if not sender.has_room():

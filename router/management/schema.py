@@ -35,12 +35,12 @@ SettingField: TypeAlias = "attrs.Attribute[object]"
 class Setting:
     """Setting of the configuration that an attribute stands for.
 
-    `field` is its field in the configuration's model. `fixed` says why it cannot be changed in a
-    running router, and is empty if it can.
+    `field` is its field in the configuration's model. `why_fixed` says why it cannot be changed
+    in a running router, and is empty if it can.
     """
 
     field: SettingField
-    fixed: str = ""
+    why_fixed: str = ""
 
     @property
     def allowed(self) -> str:
@@ -64,25 +64,25 @@ class Attribute(Generic[E_contra]):
 
     `kind` is Dispatch's name for the type of its values. `read` takes the object that an entity is
     read from, and returns a value that AMQP can carry, None for no value. An attribute without
-    `given` cannot be set when an entity is created, and can be updated only if `changes` is true.
+    `setting` cannot be set when an entity is created, and can be updated only if `changes` is true.
     """
 
     name: str
     kind: str
     meaning: str
     read: Callable[[E_contra], object]
-    given: Setting | None = None
+    setting: Setting | None = None
     changes: bool = False
 
     @property
     def can_be_created_with(self) -> bool:
         """Return whether a new entity can be given a value for it."""
-        return self.given is not None
+        return self.setting is not None
 
     @property
     def can_be_updated(self) -> bool:
         """Return whether its value in an existing entity can be changed."""
-        return self.changes or (self.given is not None and not self.given.fixed)
+        return self.changes or (self.setting is not None and not self.setting.why_fixed)
 
 
 @attrs.frozen
@@ -174,9 +174,9 @@ def settings_attributes(entity: Entity) -> Iterator[Attribute[object]]:
         def read(settings: object, name: str = name) -> object:
             return wire_value(name, getattr(settings_of(settings), name))
 
-        given = Setting(field, RESTART_ONLY.get((entity.name, name), ""))
+        setting = Setting(field, RESTART_ONLY.get((entity.name, name), ""))
         meaning = setting_of(field).description
-        yield Attribute(file_name(name), wire_kind(field), meaning, read, given)
+        yield Attribute(file_name(name), wire_kind(field), meaning, read, setting)
 
 
 def wire_kind(field: SettingField) -> str:

@@ -51,11 +51,11 @@ class Totals:
 class LinkSums:
     """Sums over the links of one address.
 
-    `counted` are the address's counters, with the traffic of its present links. `receivers` counts
+    `counters` are the address's counters, with the traffic of its present links. `receivers` counts
     the receivers here, and `in_process` those among them that are the router itself.
     """
 
-    counted: Counters = attrs.Factory(Counters)
+    counters: Counters = attrs.Factory(Counters)
     receivers: int = 0
     in_process: int = 0
 
@@ -63,11 +63,11 @@ class LinkSums:
 def compute_link_sums(address: Address) -> Generator[None, None, LinkSums]:
     """Add up the links of an address, in steps between which other tasks may run."""
     sums = LinkSums()
-    sums.counted.add(address.counters)
+    sums.counters.add(address.counters)
     ends: list[Producer | Consumer] = [*address.producers, *address.consumers, *address.resuming]
     for count, end in enumerate(ends, 1):
         if end.link.owner is end:
-            router_traffic.link_over(sums.counted, end.link)
+            router_traffic.link_over(sums.counters, end.link)
         # `place` is negative unless the consumer is among the address's consumers
         if isinstance(end, Consumer) and end.place >= 0:
             # lanes to the same edge count as one
@@ -86,9 +86,9 @@ def compute_totals(observed: RouterInternals) -> Generator[None, None, Totals]:
     """
     totals = Totals()
     yield from _count_addresses(totals.counters, observed.table)
-    for tally in observed.tallies:
-        if tally.role == CONTAINER:
-            totals.of_containers.add(tally.past)
+    for counters in observed.connection_counters:
+        if counters.role == CONTAINER:
+            totals.of_containers.add(counters.past)
     for count, pump in enumerate(list(observed.pumps.values()), 1):
         yield from _count_connection(totals, pump.connection, observed.turn)
         if count % ITEMS_PER_STEP == 0:

@@ -42,15 +42,15 @@ def trace(router: RouterView, request: Request) -> AnswerMap:
         )
     wants = _wants(asked)
     to = _text(asked, "to")
-    receivers = router.streams.receivers(to)
+    receivers = router.running_traces.receivers(to)
     if not receivers:
         raise Refused(BAD_REQUEST, "the address in `to` has no receiver")
-    carriers = router.streams.carriers() | receivers | {request.connection}
+    carrying = router.running_traces.carrying_connections() | receivers | {request.connection}
     pumps = [pump for pump in router.observed.pumps.values() if wants(pump)]
     if "connection" in asked:
         if not pumps:
             raise Refused(NOT_FOUND, f"there is no connection {asked['connection']}")
-        if pumps[0].number in carriers:
+        if pumps[0].number in carrying:
             raise Refused(
                 BAD_REQUEST,
                 f"connection {pumps[0].number} carries a trace itself, so it cannot be traced",
@@ -60,12 +60,12 @@ def trace(router: RouterView, request: Request) -> AnswerMap:
     if deliveries is not None:
         return _follow(router, started, deliveries)
     frames = FrameTracer(router, started)
-    listening = router.observed.traces.listen(wants, frames.hear)
-    started.on_end = lambda: router.observed.traces.stop(listening)
-    started.on_heartbeat = frames.look
+    listening = router.observed.tracer.add_listener(wants, frames.on_frame)
+    started.on_end = lambda: router.observed.tracer.remove_listener(listening)
+    started.on_heartbeat = frames.report_ended
     if "connection" in asked:
         frames.report_peer(pumps[0])
-    numbers = [str(pump.number) for pump in pumps if pump.number not in carriers]
+    numbers = [str(pump.number) for pump in pumps if pump.number not in carrying]
     return {"trace": started.number, "connections": numbers}
 
 
@@ -73,14 +73,14 @@ def _follow(router: RouterView, started: Trace, wanted: DeliveryFilter) -> Answe
     """Follow deliveries over all connections, and report those that are in the router now."""
 
     def is_carrier(number: int) -> bool:
-        return number in router.streams.carriers()
+        return number in router.running_traces.carrying_connections()
 
-    traces = router.observed.traces
+    traces = router.observed.tracer
     deliveries = DeliveryTracer(started, wanted, router.observed, is_carrier)
-    here = deliveries.look()
-    listening = traces.listen(lambda _: True, deliveries.hear, deliveries.turned)
-    started.on_end = lambda: traces.stop(listening)
-    started.on_heartbeat = deliveries.look_again
+    here = deliveries.report_present()
+    listening = traces.add_listener(lambda _: True, deliveries.on_frame, deliveries.on_processed)
+    started.on_end = lambda: traces.remove_listener(listening)
+    started.on_heartbeat = deliveries.report_without_sender
     return {"trace": started.number, "deliveries": here}
 
 
@@ -107,17 +107,17 @@ def _deliveries(asked: object) -> DeliveryFilter:
     )
 
 
-def _start(router: RouterView, to: str, asker: int | None, receivers: set[int]) -> Trace:
+def _start(router: RouterView, to: str, requester_number: int | None, receivers: set[int]) -> Trace:
     """Start a trace, and charge its waiting lines to the requester's connection.
 
     If that connection is not known, charge them to one that receives the trace.
     """
     pumps = router.observed.pumps
     # no connection in `pumps` has the number 0
-    holder = pumps.get(asker or 0) or pumps[min(receivers)]
+    holder = pumps.get(requester_number or 0) or pumps[min(receivers)]
     account = holder.connection.account
     try:
-        return router.streams.begin(to, asker, account)
+        return router.running_traces.begin(to, requester_number, account)
     except TooManyTraces:
         reason = f"{MAX_TRACES} traces are running, which is the maximum"
         raise Refused(BAD_REQUEST, reason) from None
@@ -172,30 +172,30 @@ class FrameTracer:
         # the line last sent about each connection, the newest last
         self._told: OrderedDict[int, Line] = OrderedDict()
 
-    def hear(self, frame: TracedFrame) -> None:
+    def on_frame(self, frame: TracedFrame) -> None:
         """Report a frame, unless its connection carries trace lines itself."""
         number = frame.pump.number
-        if number in self._router.streams.carriers():
+        if number in self._router.running_traces.carrying_connections():
             return
         self.report_peer(frame.pump)
         if self._trace.is_full():
             # the line would be dropped, so do not format it
             self._trace.dropped += 1
             return
-        words = frame.words
+        description = frame.description
         line: Line = {
             "kind": "frame",
             "connection": str(number),
             "direction": "in" if frame.incoming else "out",
             "channel": frame.channel,
-            "name": words.name,
-            "code": words.code,
-            "fields": words.fields,
+            "name": description.name,
+            "code": description.code,
+            "fields": description.fields,
         }
-        if words.payload_bytes:
-            line |= {"payload": words.payload, "payloadBytes": words.payload_bytes}
-        if words.note:
-            line["note"] = words.note
+        if description.payload_bytes:
+            line |= {"payload": description.payload, "payloadBytes": description.payload_bytes}
+        if description.note:
+            line["note"] = description.note
         self._trace.add(line)
 
     def report_peer(self, pump: ConnectionRecord) -> None:
@@ -207,7 +207,7 @@ class FrameTracer:
             if len(self._told) > MAX_KNOWN_CONNECTIONS:
                 self._told.popitem(last=False)
 
-    def look(self) -> None:
+    def report_ended(self) -> None:
         """Report the connections that have ended."""
         pumps = self._router.observed.pumps
         for number in [number for number in self._told if number not in pumps]:

@@ -38,7 +38,7 @@ class UnsettledAnswers:
     def __len__(self) -> int:
         return len(self._answers)
 
-    def has_room(self, reply_to: str, now: float) -> bool:
+    def may_send(self, reply_to: str, now: float) -> bool:
         """Return whether another answer may be sent to `reply_to`; `now` is in seconds."""
         waiting = self._at.get(reply_to)
         if waiting is None or len(waiting) < MAX_ANSWERS:
@@ -46,7 +46,7 @@ class UnsettledAnswers:
         for sending, answer in list(waiting.items()):
             if now - answer.at <= self._longest_s:
                 break
-            self.taken(sending)
+            self.forget(sending)
         if len(waiting) < MAX_ANSWERS:
             return True
         return len(waiting) < MAX_SMALL_ANSWERS and sum(each.size for each in waiting.values()) <= (
@@ -58,7 +58,7 @@ class UnsettledAnswers:
         answer = self._answers[sending] = _Answer(reply_to, size, now)
         self._at.setdefault(reply_to, {})[sending] = answer
 
-    def taken(self, sending: SentMessage) -> None:
+    def forget(self, sending: SentMessage) -> None:
         """Forget an answer that has an outcome of any kind, or that no longer counts."""
         answer = self._answers.pop(sending, None)
         if answer is None:

@@ -63,15 +63,15 @@ class RouterView:
     observed: RouterInternals
     started_at: float
     journal: Journal = attrs.field(factory=Journal, repr=False)
-    streams: RunningTraces = attrs.field(factory=RunningTraces, repr=False)
+    running_traces: RunningTraces = attrs.field(factory=RunningTraces, repr=False)
     # for changes of the configuration; None if it cannot be changed
-    changeable: ConfigurableRouter | None = attrs.field(default=None, repr=False)
+    configurable: ConfigurableRouter | None = attrs.field(default=None, repr=False)
     # the control plane: addresses and routes
     control: ControlPlane | None = attrs.field(default=None, repr=False)
     # the router's plugins; None if it cannot run any
     plugins: Plugins | None = attrs.field(default=None, repr=False)
     # number of the connection whose request is being answered; there is one at a time
-    asker: int | None = attrs.field(default=None, init=False, repr=False)
+    requester_number: int | None = attrs.field(default=None, init=False, repr=False)
     # the time of a turn, and its survey, so that each address is examined once in a turn
     _survey: tuple[float, Survey] | None = attrs.field(default=None, init=False, repr=False)
     # totals, in a view that was made with them
@@ -112,7 +112,7 @@ class RouterView:
         """Yield one address in use, after None for each step of adding up its links."""
         sums = yield from compute_link_sums(address)
         core = self.observed.forwarder
-        passed = core.network.passed.of(key_of(address))
+        passed = core.network.transit_counts.count_of(key_of(address))
         yield AddressView(address, self.id, core.reach, self, sums, passed)
 
     def connections(self) -> Iterator[ConnectionView]:
@@ -123,13 +123,15 @@ class RouterView:
 
     def connection(self, pump: ConnectionRecord) -> ConnectionView:
         """Return the view of a connection that has been opened."""
-        is_logged = self.observed.traces.is_logged(pump)
+        is_logged = self.observed.tracer.is_logged(pump)
         return ConnectionView(pump, self.observed.turn.now, is_logged)
 
     def connectors(self) -> Iterator[LiveEntity]:
         """Yield the configured connectors, with their live states."""
-        tallies = self.observed.tallies
-        states = {each.name: each.status for each in tallies if each.status and not each.is_over}
+        endpoints = self.observed.connection_counters
+        states = {
+            each.name: each.status for each in endpoints if each.status and not each.is_removed
+        }
         for settings in self.configuration.connectors:
             status = states.get(settings.name)
             yield LiveEntity(settings, status and ConnectorView(status, self.observed.turn.now))
@@ -142,14 +144,14 @@ class RouterView:
                     if link.owner is not None:
                         yield LinkView(pump, link, self)
 
-    def counted(self) -> Iterator[RouterView | None]:
+    def with_totals(self) -> Iterator[RouterView | None]:
         """Yield this view with its totals, after None for each step of adding them up."""
         totals = yield from compute_totals(self.observed)
         yield attrs.evolve(self, known_totals=totals)
 
     @property
     def totals(self) -> Totals:
-        """Return the totals that `counted` has added up, or else add them up now."""
+        """Return the totals that `with_totals` has added up, or else add them up now."""
         if self.known_totals is not None:
             return self.known_totals
         steps = compute_totals(self.observed)
@@ -191,7 +193,7 @@ class ConnectionView:
     @property
     def role(self) -> str | None:
         """Return the role of the connection's listener or connector."""
-        return None if self.pump.tally is None else str(self.pump.tally.role)
+        return None if self.pump.counters is None else str(self.pump.counters.role)
 
     @property
     def use(self) -> tuple[bool | None, str | None]:
@@ -201,7 +203,7 @@ class ConnectionView:
         """
         core = self.connection.handler
         edges = core.network.edges if isinstance(core, Forwarder) else None
-        return (None, None) if edges is None else edges.use_of(self.connection)
+        return (None, None) if edges is None else edges.uplink_state(self.connection)
 
     @property
     def mechanism(self) -> str | None:
@@ -256,7 +258,7 @@ class LinkView:
     @property
     def blocked_text(self) -> str | None:
         """Return `blocked_reason` as text, which names the router that is waited for."""
-        return self.router.survey.words(self.link)
+        return self.router.survey.describe(self.link)
 
     @property
     def zero_credit_s(self) -> int:
@@ -323,9 +325,9 @@ class AddressView:
     containers: int = 0
 
     @property
-    def counted(self) -> Counters:
+    def counters(self) -> Counters:
         """Return the address's counters."""
-        return self.sums.counted
+        return self.sums.counters
 
     @property
     def key(self) -> str:
@@ -367,7 +369,7 @@ class AddressView:
     def blocked_text(self) -> str | None:
         """Return `blocked_reason` as text, which names the routers that are waited for."""
         state = self.router.survey.address(self.address)
-        return None if state.flow_reason is None else state.words(state.flow_reason)
+        return None if state.flow_reason is None else state.describe(state.flow_reason)
 
 
 def address_key(address: Address, router_id: str) -> str:

@@ -2,8 +2,8 @@
 
 Every label costs memory where the metrics are stored, and clients choose addresses freely, so
 labels are limited. At each reading the free labels go to the busiest addresses without one. Labels
-are never taken back, so an address that finds none free counts as `other` for good. As no count
-moves from `other` to a label or back, each series only grows, as a counter must
+are never taken back, so an address that finds none free counts as `other` until the limit is
+raised. As no count moves from `other` to a label or back, each series only grows, as a counter must
 (docs/decisions/0021-labels-stay.md).
 """
 
@@ -39,7 +39,22 @@ class AddressLabels:
 
     def __init__(self, table: AddressTable, limit: int) -> None:
         self.table = table
-        self.limit = limit
+        # counts of addresses from before they got a label, by key; they stay with `other`
+        self.counted_as_other: dict[str, Counters] = {}
+        self._limit = limit
+        # whether addresses without a label have been read as `other` and may get one now
+        self._is_raised = False
+        self._has_been_read = False
+
+    @property
+    def limit(self) -> int:
+        """Return the maximum number of labels."""
+        return self._limit
+
+    @limit.setter
+    def limit(self, limit: int) -> None:
+        self._is_raised |= self._has_been_read and limit > self._limit
+        self._limit = limit
 
     def assign(self) -> None:
         """Give the free labels to the busiest addresses without one."""
@@ -48,6 +63,7 @@ class AddressLabels:
 
     def assign_in_steps(self) -> Iterator[None]:
         """Give out the free labels as `assign` does, in steps between which the router can run."""
+        self._has_been_read = True
         kept = self.table.kept
         free = self.limit - len(kept)
         if free <= 0:
@@ -73,6 +89,10 @@ class AddressLabels:
             # an address that is no longer in use counts as `other`
             if self.table.is_in_use(address):
                 kept[address.key] = Counters()
+                if self._is_raised:
+                    before = self.counted_as_other[address.key] = Counters()
+                    before.add(address.counters)
+        self._is_raised = False
 
 
 def _rank(busy: tuple[int, int, Address]) -> tuple[int, int]:

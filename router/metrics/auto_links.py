@@ -24,7 +24,7 @@ def read_auto_links(auto_links: AutoLinks | None) -> AutoLinkReading:
         return AutoLinkReading()
     counts = auto_links.count_statuses()
     return AutoLinkReading(
-        len(auto_links.plans),
+        len(auto_links.rules),
         {str(each): counts[str(each)] for each in Status},
         auto_links.attempts,
         auto_links.failures,

@@ -20,7 +20,7 @@ from typing import Final, Protocol
 
 from router.engine.connection import Connection
 from router.metrics.address_labels import OTHER, shortened
-from router.metrics.views import ConnectionView
+from router.metrics.views import MeasuredConnection
 
 MIN_AGE_S: Final = 60.0
 """Age at which a connection can get a label."""
@@ -36,11 +36,11 @@ class Connections(Protocol):
     """Connections of a router."""
 
     @property
-    def pumps(self) -> Mapping[int, ConnectionView]:
+    def pumps(self) -> Mapping[int, MeasuredConnection]:
         """Return the connections, by number."""
 
     @property
-    def shown(self) -> set[int]:
+    def individually_shown(self) -> set[int]:
         """Return the numbers of the connections that have a label."""
 
 
@@ -63,7 +63,7 @@ class ConnectionLabels:
 
     def assign_in_steps(self, now: float) -> Iterator[None]:
         """Give out the free labels as `assign` does, in steps between which the router can run."""
-        pumps, shown, late = self.observed.pumps, self.observed.shown, self.late
+        pumps, shown, late = self.observed.pumps, self.observed.individually_shown, self.late
         late.intersection_update(pumps)
         if not self.limit:
             # no connection has a label, and none counts as late
@@ -87,17 +87,17 @@ class ConnectionLabels:
         late.update(set(lasting).difference(chosen))
 
 
-def _rank(pump: ConnectionView) -> tuple[bool, int]:
+def _rank(pump: MeasuredConnection) -> tuple[bool, int]:
     connection: Connection = pump.connection
     return connection.is_client, connection.received_bytes + connection.sent_bytes
 
 
-def labels_of(number: int, pump: ConnectionView) -> tuple[str, ...]:
+def labels_of(number: int, pump: MeasuredConnection) -> tuple[str, ...]:
     """Return a connection's values for `LABELS`; those that the peer chose are shortened."""
     connection = pump.connection
     return (
         str(number),
-        "" if pump.tally is None else pump.tally.name,
+        "" if pump.counters is None else pump.counters.name,
         shortened(connection.remote_open.container_id),
         shortened(connection.user or ""),
     )

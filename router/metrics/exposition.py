@@ -37,7 +37,7 @@ from router.metrics.metric import HistogramValue, Metric, Value
 from router.metrics.plugins import PluginsReading
 from router.metrics.readiness import Readiness
 from router.metrics.reading import Reading, read_in_steps
-from router.metrics.views import RouterView
+from router.metrics.views import MeasuredRouter
 
 _OPENMETRICS: Final = "application/openmetrics-text"
 _OPENMETRICS_END: Final = b"# EOF\n"
@@ -51,7 +51,7 @@ class RouterCollector:
     """Collector for the Prometheus client library, which exposes one reading of the router."""
 
     def __init__(
-        self, observed: RouterView, settings: MetricsSettings, readiness: Readiness
+        self, observed: MeasuredRouter, settings: MetricsSettings, readiness: Readiness
     ) -> None:
         self.readiness = readiness
         self.observed = observed
@@ -144,7 +144,10 @@ class Exposition:
     """All metrics of one router and its process, in their own registry."""
 
     def __init__(
-        self, observed: RouterView, settings: MetricsSettings, readiness: Readiness | None = None
+        self,
+        observed: MeasuredRouter,
+        settings: MetricsSettings,
+        readiness: Readiness | None = None,
     ) -> None:
         self.registry = CollectorRegistry()
         self.collector = RouterCollector(observed, settings, readiness or Readiness())

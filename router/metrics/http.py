@@ -32,9 +32,9 @@ from router.metrics.request_heads import (
     MAX_HEAD_BYTES,
     MAX_HEAD_LINES,
     IncompleteReason,
-    Kind,
     PendingHeads,
     RequestHead,
+    RequestKind,
 )
 
 log = structlog.get_logger("router.http")
@@ -228,9 +228,9 @@ class HttpListener:
         self._lingering = 0
         self._half_requests = PendingHeads(crowd)
         self._admissions = {
-            Kind.PROBE: Admission(*PROBES, crowd),
-            Kind.PLAIN: Admission(*REQUESTS, crowd),
-            Kind.OTHER: Admission(*OTHERS, 0),
+            RequestKind.PROBE: Admission(*PROBES, crowd),
+            RequestKind.PLAIN: Admission(*REQUESTS, crowd),
+            RequestKind.OTHER: Admission(*OTHERS, 0),
         }
         self._warned_at = float("-inf")
 
@@ -270,7 +270,7 @@ class HttpListener:
             await _say_at_once(stream, _BUSY, head.is_head)
             return
         try:
-            if head.kind is not Kind.PROBE:
+            if head.kind is not RequestKind.PROBE:
                 await self._half_requests.quiet()
             await self._speak(_ImpatientStream(stream, head, admitted), ticket)
         finally:
@@ -309,7 +309,7 @@ class HttpListener:
         finally:
             self._lingering -= 1
 
-    def _warn(self, kind: Kind) -> None:
+    def _warn(self, kind: RequestKind) -> None:
         """Log that requests are refused, at most once in `WARN_EVERY_S`."""
         now = trio.current_time()
         if now - self._warned_at >= WARN_EVERY_S:
@@ -333,7 +333,7 @@ async def _say_at_once(stream: trio.SocketStream, answer: Answer, is_head: bool 
     with trio.move_on_after(READ_TIMEOUT_S):
         try:
             await stream.send_all(answer.http_octets(is_head))
-        except trio.BrokenResourceError:
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
             pass
 
 

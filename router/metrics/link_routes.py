@@ -28,7 +28,7 @@ def read_link_routes(routes: LinkRoutes) -> LinkRouteReading:
     """Read all link routes in one step."""
     by_status = {ACTIVE: 0, INACTIVE: 0}
     configured = 0
-    for way in routes.ways():
+    for way in routes.each_link_route():
         by_status[ACTIVE if way.is_active else INACTIVE] += 1
         configured += way.rule.scope is None
     return LinkRouteReading(

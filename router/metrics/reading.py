@@ -30,7 +30,7 @@ from router.metrics.edges import EdgeReading, read_edges
 from router.metrics.link_routes import LinkRouteReading, read_link_routes
 from router.metrics.network import NetworkReading, read_network
 from router.metrics.plugins import PluginsReading
-from router.metrics.views import ConnectionView, ConnectorState, EndpointView, RouterView
+from router.metrics.views import ConnectorState, EndpointView, MeasuredConnection, MeasuredRouter
 
 _MAPPED: Final = int(SessionState.MAPPED)
 # Maximum numbers read in one step, before the router can run; a step takes about two milliseconds.
@@ -100,19 +100,19 @@ class ConnectionReading:
 class EndpointReading:
     """Numbers of a listener or connector, including those of its closed connections."""
 
-    tally: EndpointView
+    counters: EndpointView
     connections: int = 0
     traffic: Traffic = attrs.Factory(Traffic)
 
     @property
     def is_route_container(self) -> bool:
         """Return whether the endpoint's role is route-container."""
-        return self.tally.role == "route-container"
+        return self.counters.role == "route-container"
 
     @property
     def labels(self) -> tuple[str, ...]:
         """Return the endpoint's name, direction and role."""
-        return self.tally.name, self.tally.direction, self.tally.role
+        return self.counters.name, self.counters.direction, self.counters.role
 
 
 @attrs.define
@@ -162,7 +162,7 @@ class Reading:
 
 
 def take_reading(
-    observed: RouterView,
+    observed: MeasuredRouter,
     labels: AddressLabels,
     connection_labels: ConnectionLabels,
     uptime_s: float,
@@ -178,7 +178,7 @@ def take_reading(
 
 
 def read_in_steps(
-    observed: RouterView,
+    observed: MeasuredRouter,
     labels: AddressLabels,
     connection_labels: ConnectionLabels,
     uptime_s: float,
@@ -199,6 +199,9 @@ def read_in_steps(
     labelled = {key: AddressReading(label_of(key)) for key in table.kept}
     for key, counters in table.kept.items():
         labelled[key].counters.add(counters)
+    before = labels.counted_as_other
+    for counters in before.values():
+        other.counters.add(counters)
     connections = _Connections(observed, connection_labels.late)
     dynamic = own = named = 0
     looks = 0
@@ -220,6 +223,8 @@ def read_in_steps(
             yield
             looks = 0
             survey = Survey(observed.forwarder)
+    for key, counters in before.items():
+        labelled[key].counters.subtract(counters)
     for count, address in enumerate(routed, 1):
         router_traffic.add(other.counters, address)
         other.waiting += len(address.waiting)
@@ -261,20 +266,22 @@ def read_in_steps(
         held_up=connections.held_up,
         long_blocked=connections.long_blocked,
         now=observed.turn.now,
-        connectors=[(each.name, each.status) for each in observed.tallies if each.status],
+        connectors=[
+            (each.name, each.status) for each in observed.connection_counters if each.status
+        ],
     )
 
 
 class _Connections:
     """Numbers of the connections that exist when this object is made; they are read in steps."""
 
-    def __init__(self, observed: RouterView, late: set[int]) -> None:
+    def __init__(self, observed: MeasuredRouter, late: set[int]) -> None:
         self.observed = observed
         self.late = late
         self.pumps = list(observed.pumps.items())
-        self.endpoints = {each: EndpointReading(each) for each in observed.tallies}
+        self.endpoints = {each: EndpointReading(each) for each in observed.connection_counters}
         for endpoint in self.endpoints.values():
-            endpoint.traffic.add(endpoint.tally.past)
+            endpoint.traffic.add(endpoint.counters.past)
         self.shown: list[ConnectionReading] = []
         self.other = ConnectionReading(OTHERS)
         self.other.traffic.add(observed.unshown_past)
@@ -299,13 +306,13 @@ class _Connections:
         self._survey = Survey(self.observed.forwarder)
         self._links = 0
 
-    def _read(self, number: int, pump: ConnectionView) -> Iterator[None]:
+    def _read(self, number: int, pump: MeasuredConnection) -> Iterator[None]:
         connection = pump.connection
         traffic = traffic_of(connection)
-        if pump.tally is not None:
-            self.endpoints[pump.tally].connections += 1
-            self.endpoints[pump.tally].traffic.add(traffic)
-        if number in self.observed.shown:
+        if pump.counters is not None:
+            self.endpoints[pump.counters].connections += 1
+            self.endpoints[pump.counters].traffic.add(traffic)
+        if number in self.observed.individually_shown:
             own = ConnectionReading(labels_of(number, pump))
             own.traffic.add(traffic)
             self.shown.append(own)
@@ -358,7 +365,7 @@ def _added(readings: Iterable[LinkReading]) -> LinkReading:
     return total
 
 
-def _read_memory(observed: RouterView, connections: _Connections) -> dict[str, int]:
+def _read_memory(observed: MeasuredRouter, connections: _Connections) -> dict[str, int]:
     """Return the uses of memory, in octets; forwarding applies its limits to the same numbers."""
     core = observed.forwarder
     own = [] if observed.own_pump is None else [observed.own_pump.connection]

@@ -39,8 +39,8 @@ class Incoming(Protocol):
         """Return the next octets; an empty result is the end of the stream."""
 
 
-class Kind(Enum):
-    """Kind of a request, as far as its head shows."""
+class RequestKind(Enum):
+    """RequestKind of a request, as far as its head shows."""
 
     # health or readiness
     PROBE = "probe"
@@ -64,7 +64,7 @@ class RequestHead:
     """Octets of a request's head, and those received after it (`behind`)."""
 
     octets: bytes
-    kind: Kind
+    kind: RequestKind
     is_head: bool
     behind: bytes = b""
 
@@ -169,6 +169,6 @@ def _judged(octets: bytes) -> RequestHead | IncompleteReason:
         return IncompleteReason.LARGE
     line = _REQUEST_LINE.match(head)
     if line is None or _UPGRADE.search(head):
-        return RequestHead(head, Kind.OTHER, False, behind)
-    kind = Kind.PROBE if line[2] in _PROBES else Kind.PLAIN
+        return RequestHead(head, RequestKind.OTHER, False, behind)
+    kind = RequestKind.PROBE if line[2] in _PROBES else RequestKind.PLAIN
     return RequestHead(head, kind, line[1] == b"HEAD", behind)

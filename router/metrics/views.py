@@ -81,7 +81,7 @@ class EndpointView(Protocol):
         """Return the traffic of the endpoint's connections that have ended."""
 
 
-class ConnectionView(Protocol):
+class MeasuredConnection(Protocol):
     """Connection, with the listener or connector that it belongs to."""
 
     @property
@@ -89,11 +89,11 @@ class ConnectionView(Protocol):
         """Return the engine's connection."""
 
     @property
-    def tally(self) -> EndpointView | None:
+    def counters(self) -> EndpointView | None:
         """Return the connection's listener or connector."""
 
 
-class RouterView(Protocol):
+class MeasuredRouter(Protocol):
     """Parts of a router that metrics are read from."""
 
     @property
@@ -113,11 +113,11 @@ class RouterView(Protocol):
         """Return the part that manages connections with other routers; None if there is none."""
 
     @property
-    def pumps(self) -> Mapping[int, ConnectionView]:
+    def pumps(self) -> Mapping[int, MeasuredConnection]:
         """Return the router's connections, by number."""
 
     @property
-    def tallies(self) -> Sequence[EndpointView]:
+    def connection_counters(self) -> Sequence[EndpointView]:
         """Return the router's listeners and connectors."""
 
     @property
@@ -129,11 +129,11 @@ class RouterView(Protocol):
         """Return the buffer that all connections are read into."""
 
     @property
-    def own_pump(self) -> ConnectionView | None:
+    def own_pump(self) -> MeasuredConnection | None:
         """Return the connection whose peer is the router itself, or None."""
 
     @property
-    def shown(self) -> set[int]:
+    def individually_shown(self) -> set[int]:
         """Return the numbers of the connections that have their own metrics."""
 
     @property

@@ -53,7 +53,7 @@ async def accept_fairly(
     by its own task in `connections`, and closed afterwards. At most `most` connections wait. Excess
     connections are sent `refusal`, as far as that is possible without waiting, and closed.
     """
-    arrivals = AcceptedBacklog(name, most, refusal)
+    arrivals = WaitingConnections(name, most, refusal)
     shortage = Shortage(name)
     try:
         async with trio.open_nursery() as accepting:
@@ -64,7 +64,7 @@ async def accept_fairly(
         arrivals.close()
 
 
-class AcceptedBacklog:
+class WaitingConnections:
     """Connections that are accepted but not served yet, by host."""
 
     def __init__(self, name: str, most: int, refusal: bytes) -> None:
@@ -89,7 +89,7 @@ class AcceptedBacklog:
             self._waiting.discard(largest, oldest)
             self._refuse(oldest)
 
-    async def some(self) -> None:
+    async def wait_until_any(self) -> None:
         """Wait until there is at least one accepted connection."""
         if not self._waiting:
             self._some = trio.Event()
@@ -124,7 +124,7 @@ class AcceptedBacklog:
 
 
 async def _accept(
-    listener: trio.SocketListener, arrivals: AcceptedBacklog, shortage: Shortage
+    listener: trio.SocketListener, arrivals: WaitingConnections, shortage: Shortage
 ) -> None:
     async with listener:
         # Trio's accept takes one connection per round of the loop; this is the same descriptor
@@ -140,7 +140,7 @@ async def _accept(
             direct.detach()
 
 
-def _accept_some(listener: socket.socket, arrivals: AcceptedBacklog) -> int:
+def _accept_some(listener: socket.socket, arrivals: WaitingConnections) -> int:
     """Accept connections from the backlog, up to `ACCEPTED_AT_ONCE`.
 
     Return the errno if descriptors or memory are short, otherwise 0.
@@ -164,10 +164,10 @@ def _accept_some(listener: socket.socket, arrivals: AcceptedBacklog) -> int:
 
 
 async def _begin(
-    arrivals: AcceptedBacklog, handler: Handler, connections: trio.Nursery, room: Room
+    arrivals: WaitingConnections, handler: Handler, connections: trio.Nursery, room: Room
 ) -> None:
     while True:
-        await arrivals.some()
+        await arrivals.wait_until_any()
         # let tasks that were started earlier begin: tasks begin in the next round, in any order
         for _ in range(2):
             await trio.lowlevel.checkpoint()

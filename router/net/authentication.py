@@ -53,7 +53,7 @@ class Authenticator:
         except UnicodeDecodeError:
             return None
         with trio.fail_after(LONGEST_WAIT_S) as waiting:
-            async with _HASHING.turn(host):
+            async with _HASHING.slot(host):
                 waiting.deadline = math.inf
                 is_right = await trio.to_thread.run_sync(_verify, self.users, user, secret)
         return user if is_right else None

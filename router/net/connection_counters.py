@@ -33,7 +33,7 @@ class ConnectionCounters:
     # status of the connector; None for a listener
     status: ConnectorStatus | None = None
     # whether its listener or connector has been removed
-    is_over: bool = False
+    is_removed: bool = False
 
     def count(self, event: object) -> None:
         """Count an event of one of the connections of the listener or connector."""

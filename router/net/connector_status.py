@@ -35,11 +35,11 @@ class ConnectorStatus:
     """Status of a connector; all times are on the engine's clock."""
 
     # all hosts and ports, the current one first
-    round: tuple[Place, ...]
+    places: tuple[Place, ...]
     # time at which it was last connected or disconnected
     since: float
-    # the host and port that it connects to or is connected to; after a redirect, not in `round`
-    at: Place = attrs.field(default=attrs.Factory(lambda self: self.round[0], takes_self=True))
+    # the host and port that it connects to or is connected to; after a redirect, not in `places`
+    at: Place = attrs.field(default=attrs.Factory(lambda self: self.places[0], takes_self=True))
     is_connected: bool = False
     message: str = ""
     # container-id of the peer, and number of the connection
@@ -51,7 +51,7 @@ class ConnectorStatus:
     # time of the next attempt, while waiting for it
     next_at: float | None = None
     # failures since a connection was last opened
-    vain: int = 0
+    failures_since_open: int = 0
     counts: ConnectorCounts = attrs.Factory(ConnectorCounts)
 
     @property
@@ -80,12 +80,12 @@ class ConnectorStatus:
         self.is_connected, self.since = True, now
         # a container-id may be as long as a frame
         self.container, self.connection = container[:LONGEST_REASON], connection
-        self.vain = 0
+        self.failures_since_open = 0
         # in Dispatch's wording, which people search for
         opened = f"Connection Opened: dir=out host={self.at} container_id={self.container}"
         self.message = f"[C{connection}] {opened}"
 
-    def left(self, now: float) -> None:
+    def ended(self, now: float) -> None:
         """Record that the connection is over, but not as a failure.
 
         After a redirect, which the peer has requested, the next attempt begins immediately.
@@ -96,9 +96,9 @@ class ConnectorStatus:
 
     def failed(self, now: float, failure: Failure, connection: int | None = None) -> None:
         """Record that an attempt has failed or that the connection has ended."""
-        self.left(now)
+        self.ended(now)
         self.failure, self.failed_at = failure, now
-        self.vain += 1
+        self.failures_since_open += 1
         self.counts.failures[failure.kind] += 1
         number = "" if connection is None else f"[C{connection}] "
         self.message = f"{number}Connection to {self.at} failed: {failure.reason}"

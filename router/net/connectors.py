@@ -63,20 +63,20 @@ class AmqpConnector:
     def __init__(
         self,
         connector: ConnectorSettings,
-        exchange: RouterHub,
+        hub: RouterHub,
         container_id: str,
         only: Place | None = None,
     ) -> None:
         self.connector = connector
-        self.exchange = exchange
+        self.hub = hub
         self.container_id = container_id
         self.places = Places(connector, only)
-        self.tally = exchange.add_tally(connector.name, "out", connector.role)
+        self.counters = hub.add_counters(connector.name, "out", connector.role)
         self.status = ConnectorStatus(self.places.round, time.monotonic())
-        if self.tally.status is not None:
+        if self.counters.status is not None:
             # a reconfigured connector keeps its counters
-            self.status.counts = self.tally.status.counts
-        self.tally.status = self.status
+            self.status.counts = self.counters.status.counts
+        self.counters.status = self.status
         self.log = log.bind(connector=connector.name)
         # the current connection, which may not be open yet
         self.pump: RouterPump | None = None
@@ -99,11 +99,11 @@ class AmqpConnector:
     def stop(self, why: str) -> None:
         """Stop connecting, and close the current connection in order, with `why` as the reason."""
         self._serving.cancel()
-        self.tally.is_over = True
-        if self.tally.status is self.status:
-            self.tally.status = None
-        if self.pump is not None and self.pump.number in self.exchange.pumps:
-            close_in_order(self.exchange, [self.pump], why)
+        self.counters.is_removed = True
+        if self.counters.status is self.status:
+            self.counters.status = None
+        if self.pump is not None and self.pump.number in self.hub.pumps:
+            close_in_order(self.hub, [self.pump], why)
 
     def renew(self, connector: ConnectorSettings) -> None:
         """Use these settings for all later connections; the present connection stays.
@@ -114,15 +114,19 @@ class AmqpConnector:
             return
         self.connector = connector
         self.places.renew(connector)
-        self.status.round = self.places.round
+        self.status.places = self.places.round
         self._waits = backoff_delays()
         self._pause.cancel()
 
-    def lacks(self) -> str | None:
+    def missing_reason(self) -> str | None:
         """Return why this connector keeps the router from being ready; None if it does not."""
         needed, status = self.connector.needed_for, self.status
-        # `tally` also counts connections from before the connector was reconfigured
-        if needed == "nothing" or status.is_connected or (needed == "start" and self.tally.opened):
+        # `counters` also counts connections from before the connector was reconfigured
+        if (
+            needed == "nothing"
+            or status.is_connected
+            or (needed == "start" and self.counters.opened)
+        ):
             return None
         why = f": {status.failure.reason}" if status.failure is not None else ""
         return f"connector {self.connector.name} is not connected{why}"
@@ -131,11 +135,11 @@ class AmqpConnector:
         while True:
             if await self._visit(connections):
                 self._waits = backoff_delays()
-                self.places.settle()
+                self.places.restart_round()
             before = self.places.here
             is_new = self.places.advance()
             place = self.places.here
-            self.status.round = self.places.round
+            self.status.places = self.places.round
             self.status.counts.failovers += place != before
             # all hosts are tried before the back-off grows
             delay_s = next(backoff_delays() if is_new else self._waits)
@@ -163,7 +167,7 @@ class AmqpConnector:
             self.pump = None
             if pump.opened.is_set() and trio.current_time() - began >= LASTING_CONNECTION_S:
                 has_lasted = True
-                trail.settle()
+                trail.restart()
             if not self._is_sent_on(trail, pump):
                 was_open = pump.opened.is_set()
                 failure = failure_of(self._closed, was_open, self._is_refused)
@@ -183,11 +187,11 @@ class AmqpConnector:
         reason = trail.follow(redirect)
         facts = {"connection": pump.number, "to": str(redirect)}
         if reason:
-            self.tally.failed += 1
+            self.counters.failed += 1
             self.log.warning("redirect not followed", **facts, reason=reason)
             return False
-        self.tally.followed += 1
-        self.status.left(time.monotonic())
+        self.counters.followed += 1
+        self.status.ended(time.monotonic())
         self.log.info("following a redirect", **facts, hops=trail.hops)
         return True
 
@@ -199,20 +203,20 @@ class AmqpConnector:
         try:
             try:
                 settings = connector_settings(
-                    self.container_id, connector, place.hostname, self.exchange.membership
+                    self.container_id, connector, place.hostname, self.hub.membership
                 )
             except SecretUnavailable as unavailable:
                 raise NotConnected(Failure("unauthorized", str(unavailable))) from None
             sock = await connect_socket(place.host, place.port, connector.protocol_family)
         except NotConnected as error:
-            self.tally.failed += 1
+            self.counters.failed += 1
             self._failed(error.failure)
             self.log.warning("connection failed", peer=name, reason=error.failure.reason)
             return None
-        exchange = self.exchange
-        connection = Connection(settings, exchange.forwarder, exchange.turn, name, True)
+        hub = self.hub
+        connection = Connection(settings, hub.forwarder, hub.turn, name, True)
         self._closed, self._is_refused = None, False
-        pump = RouterPump(sock, connection, exchange, None, self.tally)
+        pump = RouterPump(sock, connection, hub, None, self.counters)
         pump.observer = self._heard
         return pump
 
@@ -236,7 +240,7 @@ class AmqpConnector:
             with trio.move_on_after(REFUSAL_S):
                 await over.wait()
             if not over.is_set():
-                close_in_order(self.exchange, [pump], "the peer refused the connection")
+                close_in_order(self.hub, [pump], "the peer refused the connection")
         await over.wait()
 
     # Events of the connection.
@@ -267,7 +271,7 @@ class AmqpConnector:
         except ValueError as damaged:
             self.log.warning("failover list ignored", connection=number, reason=str(damaged))
             return
-        self.status.round = self.places.round
+        self.status.places = self.places.round
         if learnt.places:
             places = " ".join(str(place) for place in learnt.places)
             self.log.info("failover list received", connection=number, places=places)

@@ -17,7 +17,7 @@ from router.config.model import (
     ListenerSettings,
 )
 from router.config.redirects import RedirectSettings
-from router.config.urls import parse_url
+from router.config.urls import parse_server_url
 from router.core.addresses.bindings import BindingRule, ExchangeRule
 from router.core.addresses.redirects import Redirects
 from router.core.addresses.rules import AddressRule
@@ -92,7 +92,7 @@ def listener_settings(
     )
     common = _common_settings(container_id, listener, membership)
     if listener.failover_urls:
-        urls = [parse_url(text) for text in listener.failover_urls]
+        urls = [parse_server_url(text) for text in listener.failover_urls]
         places = [(url.scheme, url.host, url.port) for url in urls]
         common["properties"][FAILOVER_SERVER_LIST] = failover_list(places)
     return ConnectionSettings(

@@ -111,13 +111,13 @@ def _is_of_gone_node(event: events.LinkDetached) -> bool:
 
 
 def _auto_link(log: FilteringBoundLogger, event: AutoLinkChanged) -> None:
-    plan = event.plan
-    direction = "in" if plan.receives else "out"
-    facts = {"auto_link": plan.name, "direction": direction, "address": plan.address}
+    rule = event.rule
+    direction = "in" if rule.receives else "out"
+    facts = {"auto_link": rule.name, "direction": direction, "address": rule.address}
     if event.status == "active":
-        log.info("auto-link active", **facts, node=plan.external_address)
+        log.info("auto-link active", **facts, node=rule.external_address)
     else:
-        log.warning("auto-link failed", **facts, node=plan.external_address, **_reason(event.error))
+        log.warning("auto-link failed", **facts, node=rule.external_address, **_reason(event.error))
 
 
 def _end(

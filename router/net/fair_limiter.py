@@ -26,7 +26,7 @@ class FairLimiter:
         return sum(map(len, self._queues.values()))
 
     @asynccontextmanager
-    async def turn(self, who: str) -> AsyncIterator[None]:
+    async def slot(self, who: str) -> AsyncIterator[None]:
         """Wait for a slot for the requester `who`, and hold it until the end of the block."""
         if self._free:
             self._free -= 1

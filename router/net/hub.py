@@ -58,7 +58,7 @@ class Hub(Generic[AnyPump]):
         self.long_turns = trio.Lock()
         # set when there is work for later turns
         self._work = trio.Event()
-        self._last_look = self.turn.now
+        self._last_check = self.turn.now
         self._tick_s = TICK_S
 
     def provide_for(self, largest_frame_bytes: int) -> None:
@@ -87,7 +87,7 @@ class Hub(Generic[AnyPump]):
         if not self.pumps:
             self._empty.set()
 
-    def look(self, pump: AnyPump) -> None:
+    def pump_changed(self, pump: AnyPump) -> None:
         """Handle a change of a connection; a hook for subclasses."""
 
     def close(self, pump: Closing) -> None:
@@ -133,7 +133,7 @@ class Hub(Generic[AnyPump]):
             nursery.start_soon(self.work_off)
 
     def wake(self) -> None:
-        """Schedule a call of `go_on`; overridden where there are no tasks."""
+        """Schedule a call of `do_deferred_work`; overridden where there are no tasks."""
         self._work.set()
 
     async def work_off(self) -> None:
@@ -147,13 +147,13 @@ class Hub(Generic[AnyPump]):
         """Do all deferred work, between the turns of connections."""
         while self.has_work():
             await trio.lowlevel.checkpoint()
-            self.go_on()
+            self.do_deferred_work()
 
     def has_work(self) -> bool:
         """Return whether deferred work is left, or its budget has to be restored."""
         return self.turn.deferred.needs_round()
 
-    def go_on(self, slice_s: float = SLICE_S) -> None:
+    def do_deferred_work(self, slice_s: float = SLICE_S) -> None:
         """Begin another round, and do deferred work in a turn.
 
         The turn lasts for `slice_s`, but does at least one step.
@@ -171,22 +171,22 @@ class Hub(Generic[AnyPump]):
 
     async def run_timers(self) -> None:
         """Check the timers of all connections periodically, forever."""
-        self._last_look = self.clock()
+        self._last_check = self.clock()
         while True:
-            await trio.sleep(self.until_next_look_s())
-            for _ in self.looks():
+            await trio.sleep(self.until_next_check_s())
+            for _ in self.timer_turns():
                 # there may be very many connections
                 await trio.lowlevel.checkpoint()
 
     def check_timers(self) -> None:
         """Check the timers of all connections, and do other work that is due."""
-        for _ in self.looks():
+        for _ in self.timer_turns():
             pass
 
-    def looks(self) -> Iterator[None]:
+    def timer_turns(self) -> Iterator[None]:
         """Check the timers of some connections in each turn; yield between turns."""
         self.begin_turn()
-        self._last_look = self.turn.now
+        self._last_check = self.turn.now
         self.expire()
         # a heartbeat is due after half of the peer's time-out, and must be sent before its end
         tick_s = TICK_S
@@ -213,14 +213,14 @@ class Hub(Generic[AnyPump]):
         await trio.lowlevel.checkpoint()
         self.begin_turn()
         self.finish_turn()
-        late_s = self.turn.now - self._last_look
+        late_s = self.turn.now - self._last_check
         return (
             f"timers not checked for {late_s:.1f} s: the event loop is stuck"
             if late_s > STUCK_S
             else None
         )
 
-    def until_next_look_s(self) -> float:
+    def until_next_check_s(self) -> float:
         """Return the time in seconds until the next check of timers."""
         return self._tick_s
 

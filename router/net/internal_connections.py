@@ -13,7 +13,7 @@ OWN_NAME = "the router itself"
 LINK_CAPACITY = 250
 
 
-def internal_connection(exchange: RouterHub, container_id: str) -> tuple[RouterPump, socket.socket]:
+def internal_connection(hub: RouterHub, container_id: str) -> tuple[RouterPump, socket.socket]:
     """Return a pump for the router's end, which the caller runs, and the other end's socket.
 
     Neither end needs heartbeats: both end with the process.
@@ -27,11 +27,11 @@ def internal_connection(exchange: RouterHub, container_id: str) -> tuple[RouterP
         is_own=True,
         shows_annotations=True,
     )
-    return _paired(exchange, settings, OWN_NAME)
+    return _paired(hub, settings, OWN_NAME)
 
 
 def plugin_connection(
-    exchange: RouterHub, container_id: str, plugin: str
+    hub: RouterHub, container_id: str, plugin: str
 ) -> tuple[RouterPump, socket.socket]:
     """Return a pump for the router's end of a plugin's connection, and the plugin's socket.
 
@@ -45,14 +45,14 @@ def plugin_connection(
         sasl_mechanisms=(),
         link_capacity=LINK_CAPACITY,
     )
-    return _paired(exchange, settings, f"plugin {plugin}")
+    return _paired(hub, settings, f"plugin {plugin}")
 
 
 def _paired(
-    exchange: RouterHub, settings: ConnectionSettings, name: str
+    hub: RouterHub, settings: ConnectionSettings, name: str
 ) -> tuple[RouterPump, socket.socket]:
     ours, theirs = socket.socketpair()
     for sock in (ours, theirs):
         sock.setblocking(False)
-    connection = Connection(settings, exchange.forwarder, exchange.turn, name, False)
-    return RouterPump(ours, connection, exchange, None), theirs
+    connection = Connection(settings, hub.forwarder, hub.turn, name, False)
+    return RouterPump(ours, connection, hub, None), theirs

@@ -120,20 +120,20 @@ class AmqpListener:
         self,
         listener: ListenerSettings,
         sockets: list[trio.SocketListener],
-        exchange: RouterHub,
+        hub: RouterHub,
         container_id: str,
     ) -> None:
         self.listener = listener
         self.sockets = sockets
-        self.exchange = exchange
-        self.settings = listener_settings(container_id, listener, exchange.membership)
-        self.tally = ConnectionCounters(listener.name, "in", listener.role)
+        self.hub = hub
+        self.settings = listener_settings(container_id, listener, hub.membership)
+        self.counters = ConnectionCounters(listener.name, "in", listener.role)
         self.authenticator = Authenticator(read_users(listener))
         self._unopened = UnopenedConnections()
 
     def begin(self) -> None:
         """Add the counters to those of the previous listener with this name, if there was one."""
-        self.tally = self.exchange.add_tally(self.tally.name, "in", self.tally.role)
+        self.counters = self.hub.add_counters(self.counters.name, "in", self.counters.role)
 
     async def serve(self, connections: trio.Nursery) -> None:
         """Accept until cancelled; accepted connections run in `connections` and stay open."""
@@ -149,10 +149,8 @@ class AmqpListener:
             return
         sock = socket.socket(fileno=stream.socket.detach())
         sock.setblocking(False)
-        connection = Connection(
-            self.settings, self.exchange.forwarder, self.exchange.turn, name, False
-        )
-        pump = RouterPump(sock, connection, self.exchange, self.authenticator, self.tally)
+        connection = Connection(self.settings, self.hub.forwarder, self.hub.turn, name, False)
+        pump = RouterPump(sock, connection, self.hub, self.authenticator, self.counters)
         pump.log.debug("connection accepted", listener=self.listener.name)
         self._unopened.watch(pump)
         try:

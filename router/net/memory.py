@@ -109,7 +109,7 @@ class Reclaimer:
         self._act = act
         self._trim = trim
         # when connections were last counted, and how many had been opened and closed by then
-        self._looked_at = 0.0
+        self._checked_at = 0.0
         self._came = 0
         self._gone = 0
         # when memory was last returned; how many had closed by then, and by the previous return
@@ -120,7 +120,7 @@ class Reclaimer:
         self._most_kept = 0
         self._most_before = 0
 
-    def look(
+    def check(
         self, now: float, came: int, present: int, kept_bytes: int = 0, *, is_busy: bool = False
     ) -> None:
         """Return memory to the system if it is time. Call this several times per second.
@@ -131,11 +131,11 @@ class Reclaimer:
         collector would have to scan it.
         """
         self._most_kept = max(self._most_kept, kept_bytes)
-        if is_busy or now - self._looked_at < QUIET_S:
+        if is_busy or now - self._checked_at < QUIET_S:
             return
         gone = came - present
         moved = came - self._came + gone - self._gone
-        self._looked_at = now
+        self._checked_at = now
         self._came = came
         self._gone = gone
         are_many = gone - self._gone_before >= max(MANY, GONE_SHARE * present)

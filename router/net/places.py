@@ -14,7 +14,7 @@ import attrs
 
 from router.amqp.failover import FailoverServer, read_failover_list
 from router.config.model import ConnectorSettings
-from router.config.urls import parse_url
+from router.config.urls import parse_server_url
 
 ANY_HOST: Final = "*"
 
@@ -90,7 +90,7 @@ class Places:
         )
         self._stay(here)
 
-    def settle(self) -> None:
+    def restart_round(self) -> None:
         """Begin a new round with the next host, as the connection has lasted."""
         self._left = 0
 
@@ -149,7 +149,7 @@ class Places:
 
 
 def _configured(connector: ConnectorSettings) -> tuple[Place, ...]:
-    urls = [parse_url(text) for text in connector.backup_urls]
+    urls = [parse_server_url(text) for text in connector.backup_urls]
     places = [Place(connector.host, connector.port, connector.host)]
     places += [Place(url.host, url.port, url.host) for url in urls]
     found: dict[tuple[str, int], Place] = {}

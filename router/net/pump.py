@@ -38,13 +38,13 @@ QUICK_ACK: int = getattr(socket, "TCP_QUICKACK", -1)
 class Pump:
     """Transport of octets between a socket and the engine's connection."""
 
-    def __init__(self, sock: socket.socket, connection: Connection, exchange: Hub[Any]) -> None:
+    def __init__(self, sock: socket.socket, connection: Connection, hub: Hub[Any]) -> None:
         self.sock = sock
         # for detecting that a peer's host is gone, if there is no idle time-out (section 2.4.5)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         self.connection = connection
-        self.exchange = exchange
-        self.number = exchange.enter(self)
+        self.hub = hub
+        self.number = hub.enter(self)
         # the trace of this connection, if there is one
         self.tap: Tap | None = None
         connection.owner = self
@@ -70,10 +70,10 @@ class Pump:
         try:
             async with trio.open_nursery() as nursery:
                 self._nursery = nursery
-                self.exchange.begin_turn()
+                self.hub.begin_turn()
                 if self.connection.is_client:
                     self.connection.start()
-                    self.exchange.finish_turn()
+                    self.hub.finish_turn()
                 try:
                     with self._reading:
                         await self._read()
@@ -87,9 +87,9 @@ class Pump:
         finally:
             if not self._is_closed:
                 # cancelled: there is no task left to wait for
-                self.exchange.begin_turn()
+                self.hub.begin_turn()
                 self.close()
-                self.exchange.finish_turn()
+                self.hub.finish_turn()
             self.connection.outbox.connection = None
         if self._defect is not None:
             raise self._defect
@@ -100,7 +100,7 @@ class Pump:
         A long turn requires the lock `Hub.long_turns`, so that connections with little to do are
         served between two long turns (docs/decisions/0090).
         """
-        connection, exchange, sock = self.connection, self.exchange, self.sock
+        connection, hub, sock = self.connection, self.hub, self.sock
         while not connection.finished:
             if connection.has_to_wait():
                 self._may_read = trio.Event()
@@ -108,16 +108,16 @@ class Pump:
                 continue
             if connection.is_behind:
                 # other connections are served first
-                async with exchange.long_turns:
-                    exchange.begin_turn()
+                async with hub.long_turns:
+                    hub.begin_turn()
                     connection.resume()
-                    exchange.finish_turn()
+                    hub.finish_turn()
                 continue
             await trio.lowlevel.wait_readable(sock)
             if not connection.took_long():
                 is_there = self._receive()
             else:
-                async with exchange.long_turns:
+                async with hub.long_turns:
                     is_there = self._receive()
             if not is_there:
                 return
@@ -127,8 +127,8 @@ class Pump:
         connection = self.connection
         if connection.has_to_wait():
             return True
-        exchange = self.exchange
-        buffer = exchange.buffer
+        hub = self.hub
+        buffer = hub.buffer
         kept = connection.prepare(buffer)
         try:
             count = self.sock.recv_into(buffer[kept : kept + READ_BYTES])
@@ -138,14 +138,14 @@ class Pump:
             return False
         if count == 0:
             return False
-        exchange.begin_turn()
+        hub.begin_turn()
         tap = self.tap
         if tap is not None:
             tap.received(buffer[kept : kept + count])
         connection.receive(buffer, kept + count)
         if tap is not None:
-            tap.turned()
-        exchange.finish_turn()
+            tap.processed()
+        hub.finish_turn()
         # a full read frees so much of the window that the kernel acknowledges it by itself
         if count != READ_BYTES and QUICK_ACK >= 0 and connection.expects_more():
             self._acknowledge()
@@ -225,7 +225,7 @@ class Pump:
                 await trio.lowlevel.wait_writable(self.sock)
             except trio.ClosedResourceError:
                 return
-            self.exchange.begin_turn()
+            self.hub.begin_turn()
             self._is_writing = not self._try_send()
             if not self.connection.unsent_beyond(2):
                 self.read_again()
@@ -234,7 +234,7 @@ class Pump:
             if not self._is_writing:
                 # `send` may start another writer from now on; this one is done
                 written.set()
-            self.exchange.finish_turn()
+            self.hub.finish_turn()
 
     def _socket_failed(self) -> None:
         """Resolve the connection's deliveries in this turn, because the socket has failed."""
@@ -270,7 +270,7 @@ class Pump:
 
     async def _take_turn_to_close(self) -> None:
         """Let the hub close the socket, now or in a later turn, and wait until it is closed."""
-        self.exchange.close(self)
+        self.hub.close(self)
         if not self._is_closed:
             self._closed = trio.Event()
             await self._closed.wait()
@@ -284,7 +284,7 @@ class Pump:
         if self._is_closed:
             # its task was cancelled while it waited for its turn
             return
-        self.exchange.leave(self.number)
+        self.hub.leave(self.number)
         trio.lowlevel.notify_closing(self.sock)
         self.sock.close()
         self._guarded(self.connection.end_of_input)
@@ -304,9 +304,9 @@ class Pump:
     def give_up(self, error: AmqpError) -> None:
         """Close the connection without waiting for its peer."""
         self._lingers = False
-        self.exchange.begin_turn()
+        self.hub.begin_turn()
         self.connection.close(error)
-        self.exchange.finish_turn()
+        self.hub.finish_turn()
 
     def event_received(self, event: object) -> None:
         """Handle an event of the connection; a hook for subclasses."""

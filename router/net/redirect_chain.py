@@ -31,7 +31,7 @@ class RedirectChain:
         """Return the number of redirects followed since the start or a lasting connection."""
         return len(self._seen) - 1
 
-    def settle(self) -> None:
+    def restart(self) -> None:
         """Begin a new chain at this host, as the connection has lasted.
 
         A later redirect to another host and back to this one is then not a circle.

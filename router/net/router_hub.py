@@ -51,32 +51,32 @@ class RouterHub(Hub["RouterPump"]):
         )
         self.shedding = Shedder(self.forwarder, _report_shed)
         self.table = table
-        self.tallies: list[ConnectionCounters] = []
-        self.traces = Tracer(self.pumps)
+        self.connection_counters: list[ConnectionCounters] = []
+        self.tracer = Tracer(self.pumps)
         # numbers of the connections that metrics show one by one, and the traffic of all other
         # connections that have ended
-        self.shown: set[int] = set()
+        self.individually_shown: set[int] = set()
         self.unshown_past = Traffic()
         # called with the time about as often as timers are checked; a task for each would be
         # expensive, since every wait of a task allocates objects
-        self.chores: list[Callable[[float], None]] = []
+        self.tidy_callbacks: list[Callable[[float], None]] = []
         # keeps auto-links attached; here for views of their state
         self.auto_links: Any = None
         # manages the network of routers; None on a standalone router
         self.network: Any = None
         # whether a turn for the network's deferred work is scheduled
-        self._is_hurried = False
+        self._is_work_scheduled = False
         # the identity that this router announces to others; None on a standalone router
         self.membership: Membership | None = None
         # called at the end of each turn, before anything is sent; returns whether it has made any
         # change that the core must handle
-        self.ending: Callable[[], bool] | None = None
+        self.turn_end_callback: Callable[[], bool] | None = None
         # called with the time in each turn that checks timers
         self.timer_callbacks: list[Callable[[float], None]] = [StuckReceivers(self.forwarder).tick]
         # called with the rare events of connections, in the same turn
         self.listeners: list[Callable[[Connection, object], None]] = []
-        self.watch = StuckDeliveries(self._each_connection)
-        self.chores.append(self.watch.tick)
+        self.stuck_deliveries = StuckDeliveries(self._each_connection)
+        self.tidy_callbacks.append(self.stuck_deliveries.tick)
         self.timer_callbacks.append(UnsettledLimits(self.turn.ledger, self._each_connection).tick)
         self._reclaimer = Reclaimer()
         self._honours_absolute_expiry = False
@@ -92,10 +92,10 @@ class RouterHub(Hub["RouterPump"]):
         pump = self.pumps.get(number)
         if pump is not None:
             traffic = traffic_of(pump.connection)
-            if pump.tally is not None:
-                pump.tally.past.add(traffic)
-            if number in self.shown:
-                self.shown.remove(number)
+            if pump.counters is not None:
+                pump.counters.past.add(traffic)
+            if number in self.individually_shown:
+                self.individually_shown.remove(number)
             else:
                 self.unshown_past.add(traffic)
         super().leave(number)
@@ -104,27 +104,29 @@ class RouterHub(Hub["RouterPump"]):
         """Yield each connection; connections may be added and removed meanwhile."""
         return (pump.connection for pump in self.pumps.each())
 
-    def look(self, pump: RouterPump) -> None:
+    def pump_changed(self, pump: RouterPump) -> None:
         """Update the trace of a connection."""
-        self.traces.look(pump)
+        self.tracer.update_tap(pump)
 
-    def add_tally(self, name: str, direction: str, role: str) -> ConnectionCounters:
+    def add_counters(self, name: str, direction: str, role: str) -> ConnectionCounters:
         """Return the counters of a listener or connector; create them if there are none yet.
 
         Counters exist until their listener or connector is removed and its connections have ended.
         """
-        for tally in self.tallies:
-            if (tally.name, tally.direction, tally.role) == (name, direction, role):
-                tally.is_over = False
-                return tally
-        tally = ConnectionCounters(name, direction, role)
-        self.tallies.append(tally)
-        return tally
+        for counters in self.connection_counters:
+            if (counters.name, counters.direction, counters.role) == (name, direction, role):
+                counters.is_removed = False
+                return counters
+        counters = ConnectionCounters(name, direction, role)
+        self.connection_counters.append(counters)
+        return counters
 
-    def forget_tallies(self) -> None:
+    def forget_counters(self) -> None:
         """Drop the counters of removed listeners and connectors that have no connection left."""
-        used = {id(pump.tally) for pump in self.pumps.values()}
-        self.tallies = [each for each in self.tallies if not each.is_over or id(each) in used]
+        used = {id(pump.counters) for pump in self.pumps.values()}
+        self.connection_counters = [
+            each for each in self.connection_counters if not each.is_removed or id(each) in used
+        ]
 
     def event_received(self, connection: Connection, event: object) -> None:
         """Pass an event that the core has handled to the connection's pump and to listeners."""
@@ -139,17 +141,17 @@ class RouterHub(Hub["RouterPump"]):
         if backlog.held_bytes > backlog.limit_bytes:
             self.shedding.tick()
         self.forwarder.finish_turn()
-        if self.ending is not None:
-            while self.ending():
+        if self.turn_end_callback is not None:
+            while self.turn_end_callback():
                 self.forwarder.finish_turn()
 
     def finish_turn(self) -> None:
         """Send the output of each connection that has some, and measure how long that took."""
         super().finish_turn()
-        if self.forwarder.relay.moving or self.forwarder.outcomes.sampler is not None:
+        if self.forwarder.relay.active_addresses or self.forwarder.outcomes.sampler is not None:
             self.forwarder.sent(self.clock())
 
-    def until_next_look_s(self) -> float:
+    def until_next_check_s(self) -> float:
         """Return the seconds until a waiting message expires, but at most the usual interval.
 
         Termini that expire wait for the next check, since their time-outs are in whole seconds.
@@ -159,15 +161,15 @@ class RouterHub(Hub["RouterPump"]):
             return min(self._tick_s, max(0.0, expiry - self.clock()))
         return self._tick_s
 
-    def hurry(self) -> None:
+    def schedule_network_work(self) -> None:
         """Schedule a turn for more of the network's deferred work."""
-        if not self._is_hurried:
-            self._is_hurried = True
+        if not self._is_work_scheduled:
+            self._is_work_scheduled = True
             self.turn.deferred.add(_NetworkWork(self))
 
-    def go_on_with_network(self) -> None:
+    def do_network_work(self) -> None:
         """Do some of the network's deferred work at the end of this turn."""
-        self._is_hurried = False
+        self._is_work_scheduled = False
         if self.network is not None:
             self.network.go_on(self.turn.now)
             self.forwarder.network.go_on()
@@ -196,18 +198,18 @@ class RouterHub(Hub["RouterPump"]):
         suspended = self.forwarder.suspended
         if suspended.next_expiry and suspended.next_expiry <= self.turn.now:
             suspended.expire(self.forwarder)
-        for look in self.timer_callbacks:
-            look(self.turn.now)
+        for callback in self.timer_callbacks:
+            callback(self.turn.now)
 
     def tidy(self) -> None:
         """Do periodic work, and return memory of closed connections to the system."""
         now = self.turn.now
-        for chore in self.chores:
-            chore(now)
-        if any(tally.is_over for tally in self.tallies):
-            self.forget_tallies()
+        for callback in self.tidy_callbacks:
+            callback(now)
+        if any(counters.is_removed for counters in self.connection_counters):
+            self.forget_counters()
         kept_bytes = self.turn.ledger.total + self.forwarder.backlog.held_bytes
-        self._reclaimer.look(
+        self._reclaimer.check(
             now,
             self._next_number,
             len(self.pumps),
@@ -223,10 +225,10 @@ def _report_shed(count: int) -> None:
 class _NetworkWork:
     """Task for `Deferred` that does some of the network's deferred work."""
 
-    def __init__(self, exchange: RouterHub) -> None:
-        self._exchange = exchange
+    def __init__(self, hub: RouterHub) -> None:
+        self._hub = hub
 
     def step(self) -> bool:
         """Do some of the work; the network requests another turn if more is left."""
-        self._exchange.go_on_with_network()
+        self._hub.do_network_work()
         return False

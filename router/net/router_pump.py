@@ -37,13 +37,13 @@ class RouterPump(Pump):
         self,
         sock: socket.socket,
         connection: Connection,
-        exchange: RouterHub,
+        hub: RouterHub,
         authenticator: Authenticator | None,
-        tally: ConnectionCounters | None = None,
+        counters: ConnectionCounters | None = None,
     ) -> None:
-        super().__init__(sock, connection, exchange)
+        super().__init__(sock, connection, hub)
         self.authenticator = authenticator
-        self.tally = tally
+        self.counters = counters
         # whether its frames are logged; None to follow the general setting
         self.logs_frames: bool | None = connection.settings.traced or None
         ids = {"connection": self.number, "peer": connection.name}
@@ -54,12 +54,12 @@ class RouterPump(Pump):
         self.observer: Callable[[object], None] | None = None
         # the error with which the peer closed, if any
         self.close_error: Error | None = None
-        exchange.look(self)
+        hub.pump_changed(self)
 
     def event_received(self, event: object) -> None:
         """Log and count an event of the connection, and start authentication."""
-        if self.tally is not None:
-            self.tally.count(event)
+        if self.counters is not None:
+            self.counters.count(event)
         if self.observer is not None:
             self.observer(event)
         if isinstance(event, events.SaslInitReceived):
@@ -68,7 +68,7 @@ class RouterPump(Pump):
         elif isinstance(event, events.ConnectionOpened):
             self.opened.set()
             # the peer's container-id is known now, and a trace may select by it
-            self.exchange.look(self)
+            self.hub.pump_changed(self)
         elif isinstance(event, events.ConnectionClosed):
             self._is_over = True
             if event.by_peer:
@@ -84,16 +84,16 @@ class RouterPump(Pump):
         try:
             user = await self.authenticator.authenticate(mechanism, event.initial_response, host)
         except trio.TooSlowError:
-            self.exchange.begin_turn()
+            self.hub.begin_turn()
             # No SASL outcome is sent: clients take any outcome but success for a wrong password,
             # even one that asks them to try again. After a lost connection they try again by
             # themselves.
             self.connection.close(TOO_MANY_LOGINS)
         else:
-            self.exchange.begin_turn()
+            self.hub.begin_turn()
             if user is None:
-                if self.tally is not None:
-                    self.tally.unauthenticated += 1
+                if self.counters is not None:
+                    self.counters.unauthenticated += 1
                 peer = self.connection.name
                 authentication_log.warning(
                     "authentication failed",
@@ -102,5 +102,5 @@ class RouterPump(Pump):
                     mechanism=mechanism,
                 )
             self.connection.sasl_outcome(user is not None, user)
-        self.exchange.finish_turn()
+        self.hub.finish_turn()
         self.read_again()

@@ -29,34 +29,34 @@ class Frame:
     pump: RouterPump
     incoming: bool
     channel: int
-    seen: Seen
+    captured: Seen
     _describer: Describer
-    _words: Words | None = None
+    _description: Words | None = None
 
     @property
-    def words(self) -> Words:
+    def description(self) -> Words:
         """Return the description of the frame. Call this only while the frame is reported."""
-        if self._words is None:
-            self._words = self._describer.describe(self.seen)
-        return self._words
+        if self._description is None:
+            self._description = self._describer.describe(self.captured)
+        return self._description
 
     @property
     def text(self) -> str:
         """Return the text for the log: `0 <- @open(16) [...]`."""
-        return f"{self.channel} {'<-' if self.incoming else '->'} {self.words.text}"
+        return f"{self.channel} {'<-' if self.incoming else '->'} {self.description.text}"
 
 
 @attrs.frozen(eq=False)
 class FrameListener:
     """Listener to the frames of the connections that `wants` selects.
 
-    `hear` is called before a frame has any effect, and `turned` when all frames of a read have had
-    their effects.
+    `on_frame` is called before a frame has any effect, and `on_processed` when all frames of a read
+    have had their effects.
     """
 
     wants: Callable[[RouterPump], bool]
-    hear: Callable[[Frame], None]
-    turned: Callable[[], None] | None = None
+    on_frame: Callable[[Frame], None]
+    on_processed: Callable[[], None] | None = None
 
 
 class _Direction:
@@ -96,11 +96,11 @@ class Tap:
         """Report octets that the socket has accepted."""
         self._tell(self._outgoing, octets, incoming=False)
 
-    def turned(self) -> None:
+    def processed(self) -> None:
         """Report that all frames of a read have had their effects; output is not sent yet."""
         for listening in self.listening:
-            if listening.turned is not None:
-                listening.turned()
+            if listening.on_processed is not None:
+                listening.on_processed()
 
     def _tell(self, direction: _Direction, octets: Buffer, *, incoming: bool) -> None:
         for seen in direction.watcher.feed(octets):
@@ -110,7 +110,7 @@ class Tap:
                 # always, because the describer must know whether secrets may follow
                 direction.describer.describe(seen)
             for listening in list(self.listening):
-                listening.hear(frame)
+                listening.on_frame(frame)
 
 
 class Tracer:
@@ -125,19 +125,19 @@ class Tracer:
         # whether frames are logged on connections without a setting of their own
         self._logs_all = False
 
-    def listen(
+    def add_listener(
         self,
         wants: Callable[[RouterPump], bool],
-        hear: Callable[[Frame], None],
-        turned: Callable[[], None] | None = None,
+        on_frame: Callable[[Frame], None],
+        on_processed: Callable[[], None] | None = None,
     ) -> FrameListener:
-        """Report frames to a new listener (see `FrameListener`), until `stop`."""
-        listening = FrameListener(wants, hear, turned)
+        """Report frames to a new listener (see `FrameListener`), until `remove_listener`."""
+        listening = FrameListener(wants, on_frame, on_processed)
         self._listening.append(listening)
         self.update_taps()
         return listening
 
-    def stop(self, listening: FrameListener) -> None:
+    def remove_listener(self, listening: FrameListener) -> None:
         """Stop reporting to a listener."""
         if listening in self._listening:
             self._listening.remove(listening)
@@ -155,7 +155,7 @@ class Tracer:
     def log_one(self, pump: RouterPump, on: bool | None) -> None:
         """Set whether the frames of a connection are logged; None to follow the general setting."""
         pump.logs_frames = on
-        self.look(pump)
+        self.update_tap(pump)
 
     def is_logged(self, pump: RouterPump) -> bool:
         """Return whether the frames of a connection are logged."""
@@ -164,9 +164,9 @@ class Tracer:
     def update_taps(self) -> None:
         """Update the taps of all connections, as listeners have changed."""
         for pump in list(self._pumps.values()):
-            self.look(pump)
+            self.update_tap(pump)
 
-    def look(self, pump: RouterPump) -> None:
+    def update_tap(self, pump: RouterPump) -> None:
         """Update the tap of a connection that is new, or whose peer has become known."""
         if pump.connection.settings.is_own:
             return

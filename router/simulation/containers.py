@@ -38,21 +38,21 @@ WINDOW_FRAMES = 1024
 class _Hub(Hub[Any]):
     """Hub of one container; output that is written outside of a turn is sent in the next one."""
 
-    def __init__(self, agenda: EventScheduler, buffer: memoryview) -> None:
-        super().__init__(0, agenda.clock)
+    def __init__(self, scheduler: EventScheduler, buffer: memoryview) -> None:
+        super().__init__(0, scheduler.clock)
         self.buffer = buffer
-        self._agenda = agenda
+        self._scheduler = scheduler
 
     def provide_for(self, largest_frame_bytes: int) -> None:
         """Do nothing: a shared buffer is set already."""
 
     def wake(self) -> None:
         """Schedule the next step of deferred work in a turn of its own."""
-        self._agenda.after(0, self._step)
+        self._scheduler.after(0, self._step)
 
     def _step(self) -> None:
         if self.has_work():
-            self.go_on(0)
+            self.do_deferred_work(0)
 
 
 class Container:
@@ -62,7 +62,7 @@ class Container:
         self,
         name: str,
         host: SimulatedRouter,
-        agenda: EventScheduler,
+        scheduler: EventScheduler,
         distance: Distance,
         chance: Random,
         buffer: memoryview,
@@ -72,7 +72,7 @@ class Container:
         self.host = host
         # the listener that accepts its connections
         self.listener = listener
-        self.agenda = agenda
+        self.scheduler = scheduler
         self.distance = distance
         self.chance = chance
         self.senders: list[SenderPlan] = []
@@ -81,7 +81,7 @@ class Container:
         # called when the links are attached again, and when the connection is lost
         self.on_connected: list[Callable[[], None]] = []
         self.on_lost: list[Callable[[], None]] = []
-        self._hub = _Hub(agenda, buffer)
+        self._hub = _Hub(scheduler, buffer)
         self._end: WireEnd | None = None
         self._engine: Connection | None = None
         self._waits: Iterator[float] = backoff_delays(chance.uniform)
@@ -155,10 +155,10 @@ class Container:
         if not self._is_wanted or (self._end is not None and not self._end.is_over):
             return
         if not self.host.is_alive:
-            self.agenda.after(next(self._waits), self._dial)
+            self.scheduler.after(next(self._waits), self._dial)
             return
-        host, exchange = self.host, self.host.exchange
-        wire = Wire(self.agenda, self.distance, self.chance)
+        host, hub = self.host, self.host.hub
+        wire = Wire(self.scheduler, self.distance, self.chance)
         ours = ConnectionSettings(
             container_id=self.name,
             hostname=host.name,
@@ -173,11 +173,11 @@ class Container:
         self._engine = Connection(ours, ClientHandler(self), self._hub.turn, host.name, True)
         here = WireEnd(self._hub, self._engine, self)
         accepts = without_sasl(listener_settings(host.name, self.listener))
-        theirs = Connection(accepts, exchange.forwarder, exchange.turn, self.name, False)
-        tally = exchange.add_tally(self.listener.name, "in", self.listener.role)
-        there = WireEnd(exchange, theirs, host, tally)
+        theirs = Connection(accepts, hub.forwarder, hub.turn, self.name, False)
+        counters = hub.add_counters(self.listener.name, "in", self.listener.role)
+        there = WireEnd(hub, theirs, host, counters)
         host.enter(there)
-        wire.fasten(here, there)
+        wire.connect_ends(here, there)
         here.ended = self._ended
         self._end = here
         here.start()
@@ -187,7 +187,7 @@ class Container:
         for hear in self.on_lost:
             hear()
         if self._is_wanted:
-            self.agenda.after(next(self._waits), self._dial)
+            self.scheduler.after(next(self._waits), self._dial)
 
     def _begun(self, session: Session) -> None:
         self.session = session
@@ -234,16 +234,16 @@ class Container:
 
     # Calls of its senders and receivers.
 
-    def note(self) -> None:
+    def schedule_output(self) -> None:
         """Schedule sending, as soon as the current event is over."""
         if not self._is_due:
             self._is_due = True
-            self.agenda.after(0, self._flush)
+            self.scheduler.after(0, self._flush)
 
-    def drain(self, sender: Sender) -> None:
+    def schedule_drain_answer(self, sender: Sender) -> None:
         """Answer a drain of this sender in the next turn."""
         self._draining.append(sender)
-        self.note()
+        self.schedule_output()
 
     def failure(self, kind: type[ClientError]) -> ClientError:
         """Return an error that says that there is no session."""
@@ -255,7 +255,7 @@ class Container:
             return
         self._hub.begin_turn()
         while self._draining:
-            self._draining.pop().drained()
+            self._draining.pop().answer_drain()
         if self.session is None and self._had_session and self._engine.is_open():
             # without its session the connection is of no use
             self._engine.close(None)
@@ -278,7 +278,7 @@ class Container:
             self._begun(event.session)
         elif isinstance(event, events.SessionEnded):
             self.session = None
-            self.note()
+            self.schedule_output()
         elif isinstance(event, events.ConnectionClosed):
             self.session = None
 
@@ -298,7 +298,7 @@ class Container:
                 else:
                     self._attach_receiver(plan)
 
-            self.agenda.after(next(self._waits), again)
+            self.scheduler.after(next(self._waits), again)
 
     def room_made(self) -> None:
         """Let senders continue: there is room in the socket or in the session's window."""

@@ -35,22 +35,23 @@ def shared_buffer() -> memoryview:
 class SimulatedRouter:
     """Router that can be killed, started again, or paused.
 
-    Each start begins a new life, and `parts` are those of the present life. The functions in `born`
-    are called with the router at the start of each life, before anything else happens in it.
+    Each start begins a new life, and `parts` are those of the present life. The functions in
+    `on_start` are called with the router at the start of each life, before anything else happens in
+    it.
     """
 
     def __init__(
         self,
         name: str,
         configuration: Configuration,
-        agenda: EventScheduler,
+        scheduler: EventScheduler,
         seed: str,
         buffer: memoryview,
     ) -> None:
         router = attrs.evolve(configuration.router, id=name)
         self.name = name
         self.configuration = attrs.evolve(configuration, router=router)
-        self.agenda = agenda
+        self.scheduler = scheduler
         self.chance = Random(f"{seed}/{name}")
         self._buffer = buffer
         self._parts: Parts | None = None
@@ -60,7 +61,7 @@ class SimulatedRouter:
         # number of starts
         self.lives = 0
         self.ends: list[WireEnd] = []
-        self.born: list[Callable[[SimulatedRouter], None]] = []
+        self.on_start: list[Callable[[SimulatedRouter], None]] = []
         self._life = object()
 
     @property
@@ -80,14 +81,14 @@ class SimulatedRouter:
         return self._parts
 
     @property
-    def exchange(self) -> RouterHub:
+    def hub(self) -> RouterHub:
         """Return the hub of the router's connections."""
-        return self.parts.exchange
+        return self.parts.hub
 
     @property
     def forwarder(self) -> Forwarder:
         """Return the core of the router."""
-        return self.exchange.forwarder
+        return self.hub.forwarder
 
     @property
     def reach(self) -> RoutingState:
@@ -106,37 +107,37 @@ class SimulatedRouter:
         self.lives += 1
         self.is_paused = self.is_leaving = False
         self._parts = parts = self._make_parts()
-        parts.exchange.buffer = self._buffer
-        parts.exchange.wake = self._work_left  # type: ignore[method-assign]
+        parts.hub.buffer = self._buffer
+        parts.hub.wake = self._work_left  # type: ignore[method-assign]
         self._life = life = object()
-        for hear in self.born:
-            hear(self)
+        for callback in self.on_start:
+            callback(self)
         # routers that start at the same time should not check their timers at the same time
-        first = self.chance.uniform(0, parts.exchange.until_next_look_s())
-        self.agenda.after(first, lambda: self._look(life))
+        first = self.chance.uniform(0, parts.hub.until_next_check_s())
+        self.scheduler.after(first, lambda: self._check_timers(life))
 
     def _make_parts(self) -> Parts:
         return Parts(
             self.configuration,
             lambda: f"{self.chance.getrandbits(TOKEN_BITS):x}",
-            self.agenda.clock,
-            self.agenda.clock,
+            self.scheduler.clock,
+            self.scheduler.clock,
         )
 
-    def _look(self, life: object) -> None:
+    def _check_timers(self, life: object) -> None:
         if life is not self._life or self.is_paused:
             return
-        exchange = self.exchange
-        exchange.check_timers()
-        self.agenda.after(exchange.until_next_look_s(), lambda: self._look(life))
+        hub = self.hub
+        hub.check_timers()
+        self.scheduler.after(hub.until_next_check_s(), lambda: self._check_timers(life))
 
     def _work_left(self) -> None:
-        self.agenda.after(0, self._go_on)
+        self.scheduler.after(0, self._do_deferred_work)
 
-    def _go_on(self) -> None:
+    def _do_deferred_work(self) -> None:
         """Do one step of deferred work; a longer slice would never end, as time stands still."""
-        if self.runs and self.exchange.has_work():
-            self.exchange.go_on(0)
+        if self.runs and self.hub.has_work():
+            self.hub.do_deferred_work(0)
 
     def enter(self, end: WireEnd) -> None:
         """Add a connection of this life."""
@@ -145,9 +146,9 @@ class SimulatedRouter:
 
     def turn(self, act: Callable[[], object]) -> None:
         """Call `act` in a turn of its own."""
-        self.exchange.begin_turn()
+        self.hub.begin_turn()
         act()
-        self.exchange.finish_turn()
+        self.hub.finish_turn()
 
     def kill(self) -> None:
         """End this life like kill -9: no close is sent, but the systems of the peers notice."""
@@ -163,9 +164,9 @@ class SimulatedRouter:
     def stop(self, why: str = "the router is shutting down") -> None:
         """End this life in order, with a close on each connection."""
         self.is_leaving = True
-        close_connections_now(self.exchange, why)
+        close_connections_now(self.hub, why)
         life = self._life
-        self.agenda.after(FAREWELL_S, lambda: self.kill() if life is self._life else None)
+        self.scheduler.after(FAREWELL_S, lambda: self.kill() if life is self._life else None)
 
     def pause(self) -> None:
         """Pause like SIGSTOP: connections stay open, and nothing is read."""
@@ -180,4 +181,4 @@ class SimulatedRouter:
             end.work()
         if self.is_alive:
             self._life = life = object()
-            self._look(life)
+            self._check_timers(life)

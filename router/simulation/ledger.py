@@ -45,7 +45,7 @@ class Ledger:
         self.entries.append(Entry(flow, now, presettled))
         return len(self.entries) - 1
 
-    def told(self, number: int, outcome: str) -> Entry:
+    def outcome_known(self, number: int, outcome: str) -> Entry:
         """Record the outcome that the sender has received, or "lost" if it never will."""
         entry = self.entries[number]
         if entry.outcome:

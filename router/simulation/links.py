@@ -26,21 +26,21 @@ class SimulatedSender(Sender):
             container, container.session, presettled=plan.presettled, window=plan.window
         )
         self.plan = plan
-        self.outcome_told = plan.on_outcome
+        self.on_settled = plan.on_outcome
 
-    def changed(self) -> None:
+    def notify_change(self) -> None:
         """Report that there may be room to send."""
         self.plan.on_change()
 
     def attached(self) -> None:
         """Handle the router's attach."""
         super().attached()
-        self.changed()
+        self.notify_change()
 
-    def resolve(self) -> None:
+    def give_up_deliveries(self) -> None:
         """Drop unsettled deliveries, and report them as lost."""
         lost = [each.address for each in self.session.outgoing.of_link(self.link)]
-        super().resolve()
+        super().give_up_deliveries()
         for sending in lost:
             self.plan.on_outcome(sending)
 
@@ -52,7 +52,7 @@ class SimulatedReceiver(Receiver):
         super().__init__(container, container.session, credit=plan.credit, count=None, drain=False)
         self.plan = plan
 
-    def changed(self) -> None:
+    def notify_change(self) -> None:
         """Pass on the messages that have arrived."""
         while self.waiting:
             self.plan.on_message(self.receive_nowait())

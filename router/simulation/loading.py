@@ -19,12 +19,12 @@ from router.config.mistakes import (
 )
 from router.config.positions import line_of
 from router.config.setting import file_name, setting_of
-from router.config.structure import Form, value_at
-from router.simulation.plan import Plan, draw
+from router.config.structure import FileFormat, value_at
+from router.simulation.plan import Plan, expand
 from router.simulation.scheduled_events import OF_LINKS
 from router.simulation.topology import ENTITIES, MOST_ROUTERS, Topology
 
-_FORM: Final = Form(Topology, ENTITIES)
+_FORMAT: Final = FileFormat(Topology, ENTITIES)
 # How many known routers are named if one is unknown.
 MOST_NAMED: Final = 5
 
@@ -43,9 +43,9 @@ def parse_topology(text: str, *, source: str) -> Topology:
     Raises InvalidConfiguration.
     """
     data, lines = read_toml(text, source)
-    refused = _FORM.read(data)[1]
+    refused = _FORMAT.read(data)[1]
     usable = without_paths(data, {finding.path for finding in refused})
-    topology: Topology = _FORM.read(usable)[0]
+    topology: Topology = _FORMAT.read(usable)[0]
     wrong = {finding.path for finding in refused}
     wrong |= {(*one.path[:-1], one.nearest) for one in refused if one.nearest and one.path[1:]}
     found: dict[DataPath, Finding] = {finding.path: finding for finding in refused}
@@ -73,7 +73,7 @@ def parse_topology(text: str, *, source: str) -> Topology:
 def find_contradictions(topology: Topology) -> Iterator[Finding]:
     """Yield mistakes in a topology that concern more than a single value."""
     yield from _missing(topology)
-    plan = draw(topology)
+    plan = expand(topology)
     if not plan.routers:
         yield Finding((), "there is no router", "add a [[router]], or several with a [[shape]]")
     if len(plan.routers) > MOST_ROUTERS:

@@ -30,9 +30,9 @@ class Network:
 
     def __init__(self, seed: int = 0) -> None:
         self.seed = seed
-        self.agenda = EventScheduler()
+        self.scheduler = EventScheduler()
         self.hosts: dict[str, SimulatedRouter] = {}
-        self.joints: dict[tuple[str, str], RouterConnection] = {}
+        self.connections: dict[tuple[str, str], RouterConnection] = {}
         self.containers: dict[str, Container] = {}
         self._buffer = shared_buffer()
 
@@ -44,7 +44,7 @@ class Network:
 
     def add(self, name: str, configuration: Configuration = ALONE) -> SimulatedRouter:
         """Add a router with this configuration and `name` as its id. It is not started yet."""
-        host = SimulatedRouter(name, configuration, self.agenda, str(self.seed), self._buffer)
+        host = SimulatedRouter(name, configuration, self.scheduler, str(self.seed), self._buffer)
         self.hosts[name] = host
         return host
 
@@ -60,8 +60,8 @@ class Network:
 
         The connector and the listener need not be in the routers' configurations.
         """
-        joint = RouterConnection(
-            self.agenda,
+        connection = RouterConnection(
+            self.scheduler,
             self.hosts[dialler],
             self.hosts[acceptor],
             connector or ConnectorSettings(host=acceptor),
@@ -69,13 +69,13 @@ class Network:
             distance,
             self.chance(f"{dialler}-{acceptor}"),
         )
-        self.joints[dialler, acceptor] = joint
-        return joint
+        self.connections[dialler, acceptor] = connection
+        return connection
 
     def container(self, name: str, router: str, distance: Distance = BESIDE) -> Container:
         """Add a container that connects to a router, and reconnects whenever that is necessary."""
         container = Container(
-            name, self.hosts[router], self.agenda, distance, self.chance(name), self._buffer
+            name, self.hosts[router], self.scheduler, distance, self.chance(name), self._buffer
         )
         self.containers[name] = container
         return container
@@ -91,44 +91,44 @@ class Network:
 
     def run(self, seconds: float) -> None:
         """Let this many seconds pass."""
-        self.agenda.run(self.agenda.now + seconds)
+        self.scheduler.run(self.scheduler.now + seconds)
 
     def run_until(self, is_reached: Callable[[], bool], limit_s: float = 60.0) -> bool:
         """Let time pass until a condition holds; return whether it holds within `limit_s`."""
-        return self.agenda.run_until(is_reached, limit_s)
+        return self.scheduler.run_until(is_reached, limit_s)
 
     # Events.
 
     def between(self, one: str, other: str) -> list[RouterConnection]:
         """Return the connections of two routers, no matter which of them dials."""
         pairs = ((one, other), (other, one))
-        return [self.joints[pair] for pair in pairs if pair in self.joints]
+        return [self.connections[pair] for pair in pairs if pair in self.connections]
 
     def cut(self, one: str, other: str, *, one_way: bool = False) -> None:
         """Stop octets between two routers; with `one_way`, only those from `one` to `other`.
 
         Connections stay until one of their ends gives up.
         """
-        for joint in self.between(one, other):
-            dials = joint.dialler.name == one
-            joint.cut(
+        for connection in self.between(one, other):
+            dials = connection.dialler.name == one
+            connection.cut(
                 towards_acceptor=dials or not one_way, towards_dialler=not dials or not one_way
             )
 
     def heal(self, one: str, other: str) -> None:
         """Let octets between two routers through again."""
-        for joint in self.between(one, other):
-            joint.heal()
+        for connection in self.between(one, other):
+            connection.heal()
 
     def reset(self, one: str, other: str) -> None:
         """Drop the connection between two routers; it is then made again."""
-        for joint in self.between(one, other):
-            joint.reset()
+        for connection in self.between(one, other):
+            connection.reset()
 
     def set_cost(self, one: str, other: str, cost: int) -> None:
         """Change the cost of the connection between two routers."""
-        for joint in self.between(one, other):
-            joint.set_cost(cost)
+        for connection in self.between(one, other):
+            connection.set_cost(cost)
 
     def restart(self, name: str) -> None:
         """Kill a router, unless it is dead already, and start it again."""
@@ -138,19 +138,19 @@ class Network:
 
     def partition(self, part: set[str], *, is_whole: bool = False) -> None:
         """Cut all connections between `part` and the other routers; with `is_whole`, heal them."""
-        for (one, other), joint in self.joints.items():
+        for (one, other), connection in self.connections.items():
             if (one in part) != (other in part):
                 if is_whole:
-                    joint.heal()
+                    connection.heal()
                 else:
-                    joint.cut()
+                    connection.cut()
 
     # State.
 
-    def live_joints(self) -> list[RouterConnection]:
+    def live_connections(self) -> list[RouterConnection]:
         """Return the connections between routers that are up, with both routers running."""
         return [
             each
-            for each in self.joints.values()
+            for each in self.connections.values()
             if each.is_up() and each.dialler.runs and each.acceptor.runs
         ]

@@ -56,21 +56,21 @@ class Observation:
         hear: Callable[[Event], None],
     ) -> None:
         self.host = host
-        self._exchange = host.exchange
+        self._hub = host.hub
         self._hear = hear
         # numbers of links from 1, by their numbers in this process, which differ in each simulation
         self._numbers: dict[int, int] = {0: 0}
         self._next = count(1)
         seed = chance.getrandbits(WORD_BITS), chance.getrandbits(WORD_BITS)
-        self._sampling = Sampling(self._exchange, share, MOST_SAMPLES, seed, wall_clock)
-        outcomes = self._exchange.forwarder.outcomes
-        observers = Observers(self._exchange, host.control.network, wall_clock, outcomes)
+        self._sampling = Sampling(self._hub, share, MOST_SAMPLES, seed, wall_clock)
+        outcomes = self._hub.forwarder.outcomes
+        observers = Observers(self._hub, host.control.network, wall_clock, outcomes)
         observers.add(_Direct(types, self._heard))
 
     @property
     def is_over(self) -> bool:
         """Return whether this life of the router has ended."""
-        return not self.host.is_alive or self.host.exchange is not self._exchange
+        return not self.host.is_alive or self.host.hub is not self._hub
 
     @property
     def lost_samples(self) -> int:
@@ -86,7 +86,7 @@ class Observation:
         """Return the totals of each attached link."""
         return [
             self._totals(link_totals(link))
-            for pump in self._exchange.pumps.values()
+            for pump in self._hub.pumps.values()
             for session in pump.connection.local_sessions.values()
             for link in session.local_links.values()
             if link.owner is not None

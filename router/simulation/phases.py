@@ -55,15 +55,15 @@ class PhaseRecorder(Listener):
     def __init__(self, truth: GroundTruth, ledger: Ledger) -> None:
         self.truth = truth
         self.ledger = ledger
-        self.agenda = truth.network.agenda
+        self.scheduler = truth.network.scheduler
         self.phases: list[Phase] = []
         self._starts: list[float] = []
         # the counters of control messages, one for each life of a router, and their totals at the
         # end of the previous phase
         self._spoken: list[Neighbours] = []
-        self._told = (0, 0)
+        self._counted = (0, 0)
         for host in truth.network.hosts.values():
-            host.born.append(self._born)
+            host.on_start.append(self._router_started)
         self._version = -1
         self._costs: dict[tuple[str, str], int | None] = {}
 
@@ -76,14 +76,14 @@ class PhaseRecorder(Listener):
         """End the current phase and begin another, as an event has happened."""
         if self.phases:
             self.end()
-        self.phases.append(Phase(action, what, self.agenda.now))
-        self._starts.append(self.agenda.now)
+        self.phases.append(Phase(action, what, self.scheduler.now))
+        self._starts.append(self.scheduler.now)
         return self.phase
 
     def end(self) -> None:
         """End the current phase."""
         phase, truth = self.phase, self.truth
-        phase.ended = self.agenda.now
+        phase.ended = self.scheduler.now
         messages, octets = self._said()
         phase.control_messages += messages
         phase.control_octets += octets
@@ -96,22 +96,22 @@ class PhaseRecorder(Listener):
         for spoken in self._spoken:
             messages += sum(spoken.messages[key] for key in spoken.messages if key[0] == "out")
             octets += sum(spoken.octets[key] for key in spoken.octets if key[0] == "out")
-        told, self._told = self._told, (messages, octets)
-        return messages - told[0], octets - told[1]
+        before, self._counted = self._counted, (messages, octets)
+        return messages - before[0], octets - before[1]
 
-    def _born(self, host: SimulatedRouter) -> None:
+    def _router_started(self, host: SimulatedRouter) -> None:
         if host.control.network is not None:
             self._spoken.append(host.control.network)
 
     def end_waits(self, flows: list[Flow]) -> None:
         """Record the waits of senders whose messages were not accepted before the end."""
         for flow in flows:
-            if flow.wanting_since is not None:
-                self._waited(flow.wanting_since)
+            if flow.pending_since is not None:
+                self._waited(flow.pending_since)
 
     def _waited(self, since: float) -> None:
         phase = self.phases[max(0, bisect_right(self._starts, since) - 1)]
-        phase.longest_wait_s = max(phase.longest_wait_s, self.agenda.now - since)
+        phase.longest_wait_s = max(phase.longest_wait_s, self.scheduler.now - since)
 
     # Events of messages.
 
@@ -119,7 +119,7 @@ class PhaseRecorder(Listener):
         """Count a message that is sent."""
         self.phase.sent += 1
 
-    def told(self, flow: Flow, entry: Entry) -> None:
+    def outcome_known(self, flow: Flow, entry: Entry) -> None:
         """Count the outcome of a message, or that its sender will never receive one."""
         phase, outcome = self.phase, entry.outcome
         setattr(phase, outcome, getattr(phase, outcome) + 1)
@@ -134,7 +134,7 @@ class PhaseRecorder(Listener):
             len(entry.receivers) > 1 and flow.number not in self.ledger.multicast
         ):
             phase.doubled += 1
-        latency = self.agenda.now - entry.sent_at
+        latency = self.scheduler.now - entry.sent_at
         phase.latency_s += latency
         phase.longest_latency_s = max(phase.longest_latency_s, latency)
         if entry.presettled:
@@ -142,15 +142,15 @@ class PhaseRecorder(Listener):
         self._stretch(sink, flow)
 
     def _arrived(self, flow: Flow) -> None:
-        if flow.wanting_since is not None:
-            self._waited(flow.wanting_since)
-        flow.wanting_since = self.agenda.now if flow.is_wanting() else None
+        if flow.pending_since is not None:
+            self._waited(flow.pending_since)
+        flow.pending_since = self.scheduler.now if flow.has_pending() else None
 
     def _stretch(self, sink: Sink, flow: Flow) -> None:
         """Record the cost of a message's path relative to the cheapest path, if both are known."""
         start, end = flow.router, sink.router
-        ways = self.truth.ways.get(start)
-        if start == end or ways is None or end not in ways:
+        path_costs = self.truth.path_costs.get(start)
+        if start == end or path_costs is None or end not in path_costs:
             return
         if self._version != self.truth.version:
             self._version = self.truth.version
@@ -158,11 +158,11 @@ class PhaseRecorder(Listener):
         if (start, end) not in self._costs:
             self._costs[start, end] = self.truth.cost_taken(start, end)
         taken = self._costs[start, end]
-        best = ways[end]
+        best = path_costs[end]
         if flow.number not in self.ledger.multicast:
             places = self.truth.wanted.get(mobile_key(flow.address), {})
             best = min(
-                [0 if place == start else ways.get(place, best) for place in places] or [best]
+                [0 if place == start else path_costs.get(place, best) for place in places] or [best]
             )
         if taken and best:
             phase = self.phase

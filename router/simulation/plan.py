@@ -30,7 +30,7 @@ class Plan:
     links: tuple[PlannedLink, ...]
 
 
-def draw(topology: Topology) -> Plan:
+def expand(topology: Topology) -> Plan:
     """Return the routers and links that a topology describes, including those of shapes."""
     routers: list[tuple[str, Mode]] = [(each.name or "", each.mode) for each in topology.routers]
     links: list[PlannedLink] = []

@@ -30,7 +30,7 @@ class RouterConnection:
 
     def __init__(
         self,
-        agenda: EventScheduler,
+        scheduler: EventScheduler,
         dialler: SimulatedRouter,
         acceptor: SimulatedRouter,
         connector: ConnectorSettings,
@@ -38,7 +38,7 @@ class RouterConnection:
         distance: Distance,
         chance: Random,
     ) -> None:
-        self.agenda = agenda
+        self.scheduler = scheduler
         self.dialler = dialler
         self.acceptor = acceptor
         self.connector = connector
@@ -51,7 +51,7 @@ class RouterConnection:
         self.ends: tuple[WireEnd, WireEnd] | None = None
         self._attempt = object()
         self._waits: Iterator[float] = backoff_delays(chance.uniform)
-        dialler.born.append(lambda _: self._begin())
+        dialler.on_start.append(lambda _: self._begin())
 
     def is_up(self) -> bool:
         """Return whether both ends are open, and octets get through both ways."""
@@ -67,7 +67,7 @@ class RouterConnection:
         """Begin to connect, as the dialler has started."""
         self._waits = backoff_delays(self.chance.uniform)
         self._attempt = attempt = object()
-        self.agenda.after(0, lambda: self._try_connect(attempt, self.agenda.now, 0))
+        self.scheduler.after(0, lambda: self._try_connect(attempt, self.scheduler.now, 0))
 
     def _try_connect(self, attempt: object, began: float, knocks: int) -> None:
         """Connect if octets get through; otherwise try again later, like TCP.
@@ -77,13 +77,13 @@ class RouterConnection:
         if attempt is not self._attempt or not self.dialler.is_alive:
             return
         if self.is_clear:
-            self.agenda.after(2 * self.distance.delay_s, lambda: self._connect(attempt))
+            self.scheduler.after(2 * self.distance.delay_s, lambda: self._connect(attempt))
             return
         if knocks == len(KNOCKS_S):
-            self.agenda.at(began + CONNECT_TIMEOUT_S, lambda: self._retry(attempt))
+            self.scheduler.at(began + CONNECT_TIMEOUT_S, lambda: self._retry(attempt))
         else:
             next_at = began + KNOCKS_S[knocks]
-            self.agenda.at(next_at, lambda: self._try_connect(attempt, began, knocks + 1))
+            self.scheduler.at(next_at, lambda: self._try_connect(attempt, began, knocks + 1))
 
     def _connect(self, attempt: object) -> None:
         if attempt is not self._attempt or not self.dialler.is_alive:
@@ -91,10 +91,10 @@ class RouterConnection:
         if not self.acceptor.is_alive:
             self._retry(attempt)
             return
-        began = self.agenda.now
-        wire = Wire(self.agenda, self.distance, self.chance)
+        began = self.scheduler.now
+        wire = Wire(self.scheduler, self.distance, self.chance)
         here, there = self._make_ends()
-        wire.fasten(here, there)
+        wire.connect_ends(here, there)
         self.wire, self.ends = wire, (here, there)
         for way, is_cut in zip(wire.ways, self.is_cut, strict=True):
             way.is_cut = is_cut
@@ -107,29 +107,27 @@ class RouterConnection:
         dialler, acceptor = self.dialler, self.acceptor
         place = endpoint_name(acceptor.name, connector.port)
         dials = connector_settings(
-            dialler.parts.container_id, connector, acceptor.name, dialler.exchange.membership
+            dialler.parts.container_id, connector, acceptor.name, dialler.hub.membership
         )
-        accepts = listener_settings(
-            acceptor.parts.container_id, listener, acceptor.exchange.membership
-        )
+        accepts = listener_settings(acceptor.parts.container_id, listener, acceptor.hub.membership)
         ends = []
         for host, settings, name, is_client in (
             (dialler, dials, place, True),
             (acceptor, accepts, endpoint_name(dialler.name, connector.port), False),
         ):
-            exchange = host.exchange
+            hub = host.hub
             connection = Connection(
-                without_sasl(settings), exchange.forwarder, exchange.turn, name, is_client
+                without_sasl(settings), hub.forwarder, hub.turn, name, is_client
             )
             direction = "out" if is_client else "in"
-            tally = exchange.add_tally(settings.endpoint, direction, settings.role)
-            end = WireEnd(exchange, connection, host, tally)
+            counters = hub.add_counters(settings.endpoint, direction, settings.role)
+            end = WireEnd(hub, connection, host, counters)
             host.enter(end)
             ends.append(end)
         return ends[0], ends[1]
 
     def _lost(self, attempt: object, end: WireEnd, began: float) -> None:
-        if end.is_open and self.agenda.now - began >= LASTING_CONNECTION_S:
+        if end.is_open and self.scheduler.now - began >= LASTING_CONNECTION_S:
             self._waits = backoff_delays(self.chance.uniform)
         self._retry(attempt)
 
@@ -138,7 +136,7 @@ class RouterConnection:
             return
         self._attempt = following = object()
         delay_s = next(self._waits)
-        self.agenda.after(delay_s, lambda: self._try_connect(following, self.agenda.now, 0))
+        self.scheduler.after(delay_s, lambda: self._try_connect(following, self.scheduler.now, 0))
 
     def cut(self, *, towards_acceptor: bool = True, towards_dialler: bool = True) -> None:
         """Stop octets in one or both directions; neither end is notified."""

@@ -16,7 +16,7 @@ from router.core.model.address import MULTICAST
 from router.core.routers.routing_state import mobile_key
 from router.simulation.network import Network
 from router.simulation.phases import Phase, PhaseRecorder
-from router.simulation.plan import Plan, PlannedLink, draw
+from router.simulation.plan import Plan, PlannedLink, expand
 from router.simulation.scheduled_events import EventSchedule
 from router.simulation.topology import MOST_ROUTERS, Topology
 from router.simulation.traffic import Traffic
@@ -24,7 +24,7 @@ from router.simulation.truth import GroundTruth
 
 # Simulated time between two reports of progress.
 STEP_S = 0.25
-# Most calls of the agenda between two reports: in a large network, many are due at one time.
+# Most calls of the scheduler between two reports: in a large network, many are due at one time.
 MOST_STEPS = 2000
 
 
@@ -49,7 +49,7 @@ class Result:
     outcomes: dict[str, int]
     unsettled: int
     is_converged: bool
-    # number of calls made by the agenda, and the time when traffic began
+    # number of calls made by the scheduler, and the time when traffic began
     steps: int
     began: float
 
@@ -59,7 +59,7 @@ class Simulation:
 
     def __init__(self, topology: Topology) -> None:
         self.topology = topology
-        self.plan = plan = draw(topology)
+        self.plan = plan = expand(topology)
         self.network = network = Network(topology.simulation.seed)
         modes = dict(plan.routers)
         for name, _ in plan.routers:
@@ -80,35 +80,35 @@ class Simulation:
         self.traffic = Traffic(
             network, [name for name, _ in plan.routers], topology.receivers, topology.senders
         )
-        self.account = PhaseRecorder(self.truth, self.traffic.ledger)
-        self.traffic.listener = self.account
-        self._began = network.agenda.now
-        self.chronicle = EventSchedule(network, topology.events)
+        self.recorder = PhaseRecorder(self.truth, self.traffic.ledger)
+        self.traffic.listener = self.recorder
+        self._began = network.scheduler.now
+        self.schedule = EventSchedule(network, topology.events)
 
     def run(self, progress: Callable[[Progress], None] = lambda _: None) -> Result:
         """Run the whole simulation, and return its result."""
-        settings, network, account = self.topology.simulation, self.network, self.account
-        account.begin("start", "start")
+        settings, network, recorder = self.topology.simulation, self.network, self.recorder
+        recorder.begin("start", "start")
         network.start()
         self.truth.network_changed()
         self._note_multicast()
         self._until(self._is_settled, settings.settle_seconds, "network starts", progress)
-        account.begin("traffic", "traffic begins")
-        began = self._began = network.agenda.now
+        recorder.begin("traffic", "traffic begins")
+        began = self._began = network.scheduler.now
         self.traffic.begin()
-        for happening in self.chronicle.happenings:
-            if happening.at > settings.seconds:
+        for event in self.schedule.events:
+            if event.at > settings.seconds:
                 break
-            self._until_time(began + happening.at, account.phase.what, began, progress)
-            phase = account.begin(happening.action, happening.action)
-            phase.what = happening.act()
+            self._until_time(began + event.at, recorder.phase.what, began, progress)
+            phase = recorder.begin(event.action, event.action)
+            phase.what = event.act()
             self.truth.network_changed()
-        self._until_time(began + settings.seconds, account.phase.what, began, progress)
-        account.begin("end", "traffic ends")
+        self._until_time(began + settings.seconds, recorder.phase.what, began, progress)
+        recorder.begin("end", "traffic ends")
         self.traffic.end()
         self._until(self._is_over, settings.settle_seconds, "waiting for outcomes", progress)
-        account.end_waits(self.traffic.flows)
-        account.end()
+        recorder.end_waits(self.traffic.flows)
+        recorder.end()
         return self._result()
 
     def _note_multicast(self) -> None:
@@ -140,20 +140,20 @@ class Simulation:
         what: str,
         progress: Callable[[Progress], None],
     ) -> None:
-        began = self.network.agenda.now
-        while not is_reached() and self.network.agenda.now < began + limit_s:
-            left_s = began + limit_s - self.network.agenda.now
-            self.network.agenda.run_until(is_reached, min(STEP_S, left_s), MOST_STEPS)
-            progress(Progress(self.network.agenda.now - began, limit_s, what))
+        began = self.network.scheduler.now
+        while not is_reached() and self.network.scheduler.now < began + limit_s:
+            left_s = began + limit_s - self.network.scheduler.now
+            self.network.scheduler.run_until(is_reached, min(STEP_S, left_s), MOST_STEPS)
+            progress(Progress(self.network.scheduler.now - began, limit_s, what))
 
     def _until_time(
         self, when: float, what: str, began: float, progress: Callable[[Progress], None]
     ) -> None:
-        agenda = self.network.agenda
+        scheduler = self.network.scheduler
         is_done = False
-        while agenda.now < when or not is_done:
-            is_done = agenda.run(min(when, agenda.now + STEP_S), MOST_STEPS)
-            progress(Progress(agenda.now - began, self.topology.simulation.seconds, what))
+        while scheduler.now < when or not is_done:
+            is_done = scheduler.run(min(when, scheduler.now + STEP_S), MOST_STEPS)
+            progress(Progress(scheduler.now - began, self.topology.simulation.seconds, what))
 
     def _result(self) -> Result:
         ledger, network = self.traffic.ledger, self.network
@@ -165,13 +165,13 @@ class Simulation:
         return Result(
             self.topology,
             self.plan,
-            tuple(self.account.phases),
+            tuple(self.recorder.phases),
             tuple(ledger.mistakes(is_whole=is_whole)),
             len(ledger.entries),
             outcomes,
             ledger.unsettled(),
             self.truth.is_right(),
-            network.agenda.done,
+            network.scheduler.done,
             self._began,
         )
 

@@ -43,7 +43,7 @@ class EventSchedule:
         self.network = network
         self._chance: Random = network.chance("events")
         found = [each for event in events for each in self._of(event)]
-        self.happenings = sorted(found, key=lambda each: each.at)
+        self.events = sorted(found, key=lambda each: each.at)
 
     def _of(self, event: EventEntry) -> Iterator[ScheduledEvent]:
         for time in range(event.times):
@@ -83,7 +83,9 @@ class EventSchedule:
         if event.action in OF_LINKS:
             wants_clear = event.action != "heal"
             pairs = [
-                pair for pair, joint in network.joints.items() if joint.is_clear == wants_clear
+                pair
+                for pair, connection in network.connections.items()
+                if connection.is_clear == wants_clear
             ]
             return self._chance.choice(pairs) if pairs else ()
         names = [name for name, host in network.hosts.items() if _fits(host, event.action)]

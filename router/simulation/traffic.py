@@ -32,7 +32,7 @@ class Listener:
     def sent(self, flow: Flow) -> None:
         """Handle a message that is sent."""
 
-    def told(self, flow: Flow, entry: Entry) -> None:
+    def outcome_known(self, flow: Flow, entry: Entry) -> None:
         """Handle the outcome of a message, or the fact that its sender will never receive one."""
 
     def delivered(self, sink: Sink, flow: Flow, entry: Entry) -> None:
@@ -49,10 +49,10 @@ class Flow:
         self.router = router
         self.entry = entry
         self.address = address
-        self.agenda: EventScheduler = network.agenda
+        self.scheduler: EventScheduler = network.scheduler
         self.chance = network.chance(f"sender/{number}")
         # time since which a message is due but not sent, or not accepted
-        self.wanting_since: float | None = None
+        self.pending_since: float | None = None
         self._ledger: Ledger | None = None
         self._listener = Listener()
         self._due = 0
@@ -66,7 +66,7 @@ class Flow:
         self.plan = SenderPlan(
             None if entry.anonymous else address,
             self._send,
-            self._told,
+            self._outcome_known,
             presettled=entry.presettled,
         )
         network.container(f"sender-{number}", router).add_sender(self.plan)
@@ -75,14 +75,14 @@ class Flow:
         """Send at the configured rate from now on."""
         self._ledger, self._listener = ledger, listener
         self._is_on = True
-        self.agenda.after(self.chance.uniform(0, 1 / self.entry.rate), self._tick)
+        self.scheduler.after(self.chance.uniform(0, 1 / self.entry.rate), self._tick)
 
     def end(self) -> None:
         """Stop sending."""
         self._is_on = False
         self._due = 0
 
-    def is_wanting(self) -> bool:
+    def has_pending(self) -> bool:
         """Return whether a message is still to be sent or has no outcome yet."""
         return bool(self._due or self._numbers)
 
@@ -90,9 +90,9 @@ class Flow:
         if not self._is_on:
             return
         self._due += 1
-        if self.wanting_since is None:
-            self.wanting_since = self.agenda.now
-        self.agenda.after(1 / self.entry.rate, self._tick)
+        if self.pending_since is None:
+            self.pending_since = self.scheduler.now
+        self.scheduler.after(1 / self.entry.rate, self._tick)
         self._send()
 
     def _send(self) -> None:
@@ -101,19 +101,19 @@ class Flow:
             assert self._ledger is not None
             self._due -= 1
             settled = self.entry.presettled
-            number = self._ledger.sent(self.number, self.agenda.now, presettled=settled)
+            number = self._ledger.sent(self.number, self.scheduler.now, presettled=settled)
             sending = sender.send_nowait(self._head + number.to_bytes(NUMBER_BYTES, "big"))
             if not settled:
                 self._numbers[sending] = number
             self._listener.sent(self)
 
-    def _told(self, sending: SentMessage) -> None:
+    def _outcome_known(self, sending: SentMessage) -> None:
         number = self._numbers.pop(sending, None)
         if number is None:
             return
         assert self._ledger is not None
         word = "lost" if sending.is_lost else _WORDS.get(type(sending.outcome), "accepted")
-        self._listener.told(self, self._ledger.told(number, word))
+        self._listener.outcome_known(self, self._ledger.outcome_known(number, word))
 
 
 class Sink:
@@ -126,7 +126,7 @@ class Sink:
         self.router = router
         self.entry = entry
         self.address = address
-        self.agenda: EventScheduler = network.agenda
+        self.scheduler: EventScheduler = network.scheduler
         self.hear: Callable[[Sink, int, int], None] = lambda *_: None
         self.plan = ReceiverPlan(address, self._take, credit=entry.credit)
         network.container(f"receiver-{number}", router).add_receiver(self.plan)
@@ -137,7 +137,7 @@ class Sink:
         tried = 0 if header is None else header.delivery_count or 0
         self.hear(self, number, tried)
         if self.entry.milliseconds:
-            self.agenda.after(self.entry.milliseconds / 1000, lambda: self._settle(received))
+            self.scheduler.after(self.entry.milliseconds / 1000, lambda: self._settle(received))
         else:
             self._settle(received)
 

@@ -24,15 +24,15 @@ class GroundTruth:
 
     def __init__(self, network: Network, lines: Iterable[tuple[str, str]]) -> None:
         self.network = network
-        self.costs = {pair: network.joints[pair].connector.cost for pair in lines}
+        self.costs = {pair: network.connections[pair].connector.cost for pair in lines}
         # by router, the cost of the cheapest path to each router that it can reach
-        self.ways: dict[str, dict[str, int]] = {}
+        self.path_costs: dict[str, dict[str, int]] = {}
         # by address key, the routers with receivers, and the interest there
         self.wanted: dict[str, dict[str, Interest]] = {}
         self.wrong_paths: set[str] = set()
         self.wrong_keys: dict[str, set[str]] = {}
         # time at which the last router learned the true state
-        self.right_since = network.agenda.now
+        self.right_since = network.scheduler.now
         self._was_right = True
         # grows with every change of any router's paths
         self.version = 0
@@ -40,7 +40,7 @@ class GroundTruth:
         for name, host in network.hosts.items():
             if host.configuration.router.mode == "interior":
                 self._watched.add(name)
-                host.born.append(self._born)
+                host.on_start.append(self._router_started)
 
     def is_right(self) -> bool:
         """Return whether every router knows the true state."""
@@ -48,24 +48,24 @@ class GroundTruth:
 
     def is_whole(self) -> bool:
         """Return whether every connection between routers is up."""
-        return all(joint.is_up() for joint in self.network.joints.values())
+        return all(connection.is_up() for connection in self.network.connections.values())
 
     # Changes at routers.
 
-    def _born(self, host: SimulatedRouter) -> None:
+    def _router_started(self, host: SimulatedRouter) -> None:
         reach, name, life = host.reach, host.name, host.lives
-        tell = reach.on_here
+        tell = reach.on_own_change
 
         def is_current() -> bool:
             return host.is_alive and host.lives == life
 
         def here() -> None:
-            changed = set(reach.changed_here)
+            changed = set(reach.own_changes)
             tell()
             if is_current():
                 self._here_changed(host, changed)
 
-        reach.on_here = here
+        reach.on_own_change = here
         reach.on_paths.append(lambda: self._paths_changed(name) if is_current() else None)
         reach.on_wanted.append(
             lambda key: self._wanted_changed(name, key) if is_current() else None
@@ -73,13 +73,13 @@ class GroundTruth:
 
     def _here_changed(self, host: SimulatedRouter, keys: set[str]) -> None:
         for key in keys:
-            interest = host.reach.here.get(key)
+            interest = host.reach.own_interests.get(key)
             routers = self.wanted.setdefault(key, {})
             if interest is None:
                 routers.pop(host.name, None)
             else:
                 routers[host.name] = interest
-            for name in [host.name, *self.ways.get(host.name, ())]:
+            for name in [host.name, *self.path_costs.get(host.name, ())]:
                 self._look_at_key(name, key)
         self._note()
 
@@ -95,7 +95,7 @@ class GroundTruth:
     def _note(self) -> None:
         is_right = self.is_right()
         if is_right and not self._was_right:
-            self.right_since = self.network.agenda.now
+            self.right_since = self.network.scheduler.now
         self._was_right = is_right
 
     # Changes in the network.
@@ -107,17 +107,17 @@ class GroundTruth:
             for name, host in self.network.hosts.items()
             if host.runs and not host.is_leaving and name in self._watched
         }
-        joints = self.network.joints
-        self.costs = {pair: joints[pair].connector.cost for pair in self.costs}
+        connections = self.network.connections
+        self.costs = {pair: connections[pair].connector.cost for pair in self.costs}
         beside: dict[str, dict[str, int]] = {name: {} for name in running}
         for (one, other), cost in self.costs.items():
-            if one in running and other in running and joints[one, other].is_clear:
+            if one in running and other in running and connections[one, other].is_clear:
                 for here, there in ((one, other), (other, one)):
                     beside[here][there] = min(cost, beside[here].get(there, cost))
-        self.ways = {name: _costs_from(name, beside) for name in running}
+        self.path_costs = {name: _costs_from(name, beside) for name in running}
         self.wanted = {}
         for name, host in running.items():
-            for key, interest in host.reach.here.items():
+            for key, interest in host.reach.own_interests.items():
                 self.wanted.setdefault(key, {})[name] = interest
         self.wrong_paths.clear()
         self.wrong_keys.clear()
@@ -129,23 +129,23 @@ class GroundTruth:
         self._note()
 
     def _look_at_paths(self, name: str) -> None:
-        ways = self.ways.get(name)
-        if ways is None:
+        path_costs = self.path_costs.get(name)
+        if path_costs is None:
             return
         paths = self.network.hosts[name].reach.paths
         known = {router: path.cost for router, path in paths.items() if router != name}
-        if known == ways:
+        if known == path_costs:
             self.wrong_paths.discard(name)
         else:
             self.wrong_paths.add(name)
 
     def _look_at_key(self, name: str, key: str) -> None:
-        ways = self.ways.get(name)
-        if ways is None:
+        path_costs = self.path_costs.get(name)
+        if path_costs is None:
             return
         known: Mapping[str, Interest] = self.network.hosts[name].reach.wanted.get(key, {})
         there = self.wanted.get(key, {})
-        should = {router: each for router, each in there.items() if router in ways}
+        should = {router: each for router, each in there.items() if router in path_costs}
         wrong = self.wrong_keys.get(name)
         if known == should:
             if wrong is not None:

@@ -52,8 +52,8 @@ class Distance:
 class WireDirection:
     """Direction of a wire, towards `end`."""
 
-    def __init__(self, agenda: EventScheduler, distance: Distance, chance: Random) -> None:
-        self.agenda = agenda
+    def __init__(self, scheduler: EventScheduler, distance: Distance, chance: Random) -> None:
+        self.scheduler = scheduler
         # time at which the last octets sent have left
         self._left_last = 0.0
         self.move(distance)
@@ -77,7 +77,7 @@ class WireDirection:
         """Send octets, which arrive later; None is the end of the stream."""
         if octets is not None:
             self.under_way += len(octets)
-        left = self.agenda.now
+        left = self.scheduler.now
         if self.octets_per_s is not None:
             left = max(left, self._left_last) + len(octets or b"") / self.octets_per_s
             self._left_last = left
@@ -86,7 +86,7 @@ class WireDirection:
             delay_s += self.chance.uniform(0, self.jitter_s)
         when = max(self._arrived_last, left + delay_s)
         self._arrived_last = when
-        self.agenda.at(when, lambda: self._arrive(octets))
+        self.scheduler.at(when, lambda: self._arrive(octets))
 
     def _arrive(self, octets: bytes | None) -> None:
         if self._is_over:
@@ -116,21 +116,21 @@ class WireDirection:
 class Wire:
     """Connection of two ends, with a direction towards each."""
 
-    def __init__(self, agenda: EventScheduler, distance: Distance, chance: Random) -> None:
-        self.agenda = agenda
+    def __init__(self, scheduler: EventScheduler, distance: Distance, chance: Random) -> None:
+        self.scheduler = scheduler
         self.ways = (
-            WireDirection(agenda, distance, chance),
-            WireDirection(agenda, distance, chance),
+            WireDirection(scheduler, distance, chance),
+            WireDirection(scheduler, distance, chance),
         )
 
-    def fasten(self, first: WireEnd, second: WireEnd) -> None:
+    def connect_ends(self, first: WireEnd, second: WireEnd) -> None:
         """Connect two ends to each other."""
         for end, other, incoming, outgoing in (
             (first, second, self.ways[1], self.ways[0]),
             (second, first, self.ways[0], self.ways[1]),
         ):
             incoming.end = end
-            end.fasten(incoming, outgoing, other)
+            end.connect_ends(incoming, outgoing, other)
 
     def reset(self) -> None:
         """Drop the connection, with everything under way; both ends notice immediately."""
@@ -150,12 +150,12 @@ class WireEnd:
         hub: Hub[Any],
         connection: Connection,
         site: Site,
-        tally: ConnectionCounters | None = None,
+        counters: ConnectionCounters | None = None,
     ) -> None:
-        self.exchange = hub
+        self.hub = hub
         self.connection = connection
         self.site = site
-        self.tally = tally
+        self.counters = counters
         # a hub accepts any object that carries a connection
         pump: Any = self
         self.number = hub.enter(pump)
@@ -173,7 +173,9 @@ class WireEnd:
         self._is_blocked = False
         connection.owner = self
 
-    def fasten(self, incoming: WireDirection, outgoing: WireDirection, other: WireEnd) -> None:
+    def connect_ends(
+        self, incoming: WireDirection, outgoing: WireDirection, other: WireEnd
+    ) -> None:
         """Connect this end, so that it can send and receive."""
         self._incoming = incoming
         self._outgoing = outgoing
@@ -181,10 +183,10 @@ class WireEnd:
 
     def start(self) -> None:
         """Start the connection if this end dialled."""
-        self.exchange.begin_turn()
+        self.hub.begin_turn()
         if self.connection.is_client:
             self.connection.start()
-        self.exchange.finish_turn()
+        self.hub.finish_turn()
 
     # Input.
 
@@ -206,7 +208,7 @@ class WireEnd:
                 self._read(octets)
 
     def _read(self, octets: bytes) -> None:
-        connection, hub = self.connection, self.exchange
+        connection, hub = self.connection, self.hub
         assert self._incoming is not None
         self._incoming.under_way -= len(octets)
         kept = connection.prepare(hub.buffer)
@@ -217,7 +219,7 @@ class WireEnd:
             self.tap.received(hub.buffer[kept:end])
         connection.receive(hub.buffer, end)
         if self.tap is not None:
-            self.tap.turned()
+            self.tap.processed()
         hub.finish_turn()
         while connection.is_behind and not self.is_over:
             hub.begin_turn()
@@ -258,11 +260,11 @@ class WireEnd:
         if not self._is_blocked or self.is_over or not self.site.runs:
             return
         self._is_blocked = False
-        self.exchange.begin_turn()
+        self.hub.begin_turn()
         self._try_send()
         if not self.connection.unsent_beyond(2):
             self.read_again()
-        self.exchange.finish_turn()
+        self.hub.finish_turn()
         if self.connection.finished and not self._is_blocked:
             self._soon(self._finish)
 
@@ -270,13 +272,13 @@ class WireEnd:
         """Close the finished connection, now or when its output has been sent."""
         if self._is_blocked:
             assert self._outgoing is not None
-            self._outgoing.agenda.after(LINGER_S, self.close)
+            self._outgoing.scheduler.after(LINGER_S, self.close)
         else:
             self.close()
 
     def _soon(self, act: Callable[[], None]) -> None:
         assert self._outgoing is not None
-        self._outgoing.agenda.after(0, act)
+        self._outgoing.scheduler.after(0, act)
 
     # End of the connection.
 
@@ -289,7 +291,7 @@ class WireEnd:
         """Close this end, and resolve the connection's deliveries; the peer notices later."""
         if self.is_over:
             return
-        connection, hub = self.connection, self.exchange
+        connection, hub = self.connection, self.hub
         self._leave()
         hub.begin_turn()
         connection.end_of_input()
@@ -312,7 +314,7 @@ class WireEnd:
             self._incoming.drop()
         if self._outgoing is not None:
             self._outgoing.carry(None)
-        self.exchange.leave(self.number)
+        self.hub.leave(self.number)
 
     # Further parts of a pump's interface.
 
@@ -327,12 +329,12 @@ class WireEnd:
 
     def event_received(self, event: object) -> None:
         """Count an event, and pass it to the observer."""
-        if self.tally is not None:
-            self.tally.count(event)
+        if self.counters is not None:
+            self.counters.count(event)
         if isinstance(event, events.ConnectionOpened):
             self.is_open = True
             pump: Any = self
-            self.exchange.look(pump)
+            self.hub.pump_changed(pump)
         if self.observer is not None:
             self.observer(event)
 

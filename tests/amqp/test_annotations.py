@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from router.amqp.annotations import PREFIX, are_foreign
+from router.amqp.annotations import PREFIX, have_no_own_keys
 from router.amqp.constants import Descriptor
 from router.amqp.message import Message, decode_message, encode_message, section_spans
 from router.amqp.reading import TransferFrame
@@ -19,10 +19,10 @@ BEFORE = b"\xff" * 5
 
 
 def foreign(octets: bytes) -> bool:
-    """Return are_foreign() for a map with other octets before and behind it."""
+    """Return have_no_own_keys() for a map with other octets before and behind it."""
     frame = TransferFrame()
     frame.octets = memoryview(BEFORE + octets + b"\x40" * 9)
-    return are_foreign(frame, len(BEFORE), len(BEFORE) + len(octets))
+    return have_no_own_keys(frame, len(BEFORE), len(BEFORE) + len(octets))
 
 
 def map8(*entries: str) -> bytes:

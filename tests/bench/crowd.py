@@ -36,8 +36,8 @@ LIMIT_S = 300.0
 class _Socket:
     """Both ways of an uplink, as an end has them."""
 
-    def __init__(self, agenda: EventScheduler, sock: socket.socket) -> None:
-        self.agenda = agenda
+    def __init__(self, scheduler: EventScheduler, sock: socket.socket) -> None:
+        self.scheduler = scheduler
         self.sock = sock
         # what was sent is the kernel's: an edge that says little never fills its buffer
         self.under_way = 0
@@ -60,33 +60,33 @@ class Crowd:
         self.port = port
         self.hosts: list[SimulatedRouter] = []
         self._buffer = shared_buffer()
-        self._agenda = EventScheduler()
-        self._offset = self._agenda.now - time.monotonic()
+        self._scheduler = EventScheduler()
+        self._offset = self._scheduler.now - time.monotonic()
         self._sockets = selectors.DefaultSelector()
 
     def add(self) -> SimulatedRouter:
         """One more edge, and its uplink."""
-        agenda = self._agenda
-        agenda.run(time.monotonic() + self._offset)
+        scheduler = self._scheduler
+        scheduler.run(time.monotonic() + self._offset)
         number = len(self.hosts)
         connector = ConnectorSettings(host=HOST, port=self.port, role="edge", name="uplink")
         name = f"edge-{number}"
         router = RouterSettings(id=name, mode="edge")
         configuration = Configuration(router=router, connectors=(connector,))
-        host = SimulatedRouter(name, configuration, agenda, "crowd", self._buffer)
+        host = SimulatedRouter(name, configuration, scheduler, "crowd", self._buffer)
         host.start()
-        exchange = host.exchange
-        settings = connector_settings(host.parts.container_id, connector, HOST, exchange.membership)
+        hub = host.hub
+        settings = connector_settings(host.parts.container_id, connector, HOST, hub.membership)
         connection = Connection(
-            settings, exchange.forwarder, exchange.turn, endpoint_name(HOST, self.port), True
+            settings, hub.forwarder, hub.turn, endpoint_name(HOST, self.port), True
         )
-        tally = exchange.add_tally(settings.endpoint, "out", settings.role)
-        end = WireEnd(exchange, connection, host, tally)
+        counters = hub.add_counters(settings.endpoint, "out", settings.role)
+        end = WireEnd(hub, connection, host, counters)
         host.enter(end)
         sock = socket.create_connection((HOST, self.port))
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        way: Any = _Socket(agenda, sock)
-        end.fasten(way, way, end)
+        way: Any = _Socket(scheduler, sock)
+        end.connect_ends(way, way, end)
         end.other = None
         self._sockets.register(sock, selectors.EVENT_READ, end)
         end.start()
@@ -99,15 +99,15 @@ class Crowd:
 
     def turn(self) -> None:
         """Do what is due, or wait for it a moment."""
-        agenda = self._agenda
-        agenda.run(time.monotonic() + self._offset)
+        scheduler = self._scheduler
+        scheduler.run(time.monotonic() + self._offset)
         for key, _ in self._sockets.select(0.01):
             sock: Any = key.fileobj
             octets = sock.recv(READ_BYTES)
             if not octets:
                 self._sockets.unregister(sock)
                 raise ConnectionError("the interior router has closed an uplink")
-            agenda.run(time.monotonic() + self._offset)
+            scheduler.run(time.monotonic() + self._offset)
             key.data.arrived(octets)
 
     def start(self, count: int) -> None:
@@ -124,7 +124,7 @@ class Crowd:
 
 def _is_in_use(host: SimulatedRouter) -> bool:
     edge = host.control.edge
-    return edge is not None and bool(edge.proxies.told)
+    return edge is not None and bool(edge.proxies.reported_states)
 
 
 def main() -> None:

@@ -45,8 +45,8 @@ def picture(panels: Sequence[Panel]) -> str:
 
 def _draw(axes: Axes, panel: Panel) -> None:
     for name, line in panel.lines.items():
-        across, upwards = zip(*line, strict=True)
-        axes.loglog(across, upwards, marker="o", markersize=4, label=name)
+        across, upwards = [x for x, _ in line], [y for _, y in line]
+        axes.loglog(across, upwards, marker="o", markersize=4, label=name, gid=name)
     axes.set_title(panel.title, fontsize="medium", fontweight="bold")
     axes.set_xlabel(panel.x)
     axes.set_ylabel(panel.y)

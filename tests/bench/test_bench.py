@@ -179,8 +179,9 @@ def test_networks_are_simulated_and_shown_in_a_row_each() -> None:
     assert report_networks.PICTURE in report_networks.markdown(grown)
     drawn = ET.fromstring(report_networks.drawing(grown))
     # two sizes: two points a line, but for the line of what never came to be
-    assert len(drawn.findall(".//{*}circle")) == 2 * 5
-    assert len(drawn.findall(".//{*}polyline")) == 6
+    lines = ["after a start", "messages", "KiB", "processor, ms", "memory, KiB"]
+    assert [len(drawn.findall(f".//{{*}}g[@id='{name}']//{{*}}use")) for name in lines] == [2] * 5
+    assert drawn.findall(".//{*}g[@id='after a death']//{*}use") == []
 
 
 def test_a_small_network_is_simulated_by_the_program(tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from support.commands import Ended, run
-from support.routers import RouterProcess, StartRouter, trioute
+from support.launcher import trioute
+from support.routers import RouterProcess, StartRouter
 
 CONFIGURATION = """\
 [[listener]]

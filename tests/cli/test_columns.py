@@ -13,7 +13,7 @@ def test_a_column_shows_an_attribute_or_what_is_made_of_several() -> None:
     assert plain.form(2048) == "2.0 KiB"
     assert plain.head.rank == 3
     assert plain.head.right
-    made = Column(Head("sum"), "a", made=lambda entity: entity["a"] + entity["b"])
+    made = Column(Head("sum"), "a", compute=lambda entity: entity["a"] + entity["b"])
     assert made.value({"a": 1, "b": 2}) == 3
 
 
@@ -28,8 +28,8 @@ def test_numbers_are_in_order_and_before_texts() -> None:
 
 
 def test_what_a_person_should_note() -> None:
-    assert columns.some(1)
-    assert not columns.some(0)
-    assert not columns.some(None)
+    assert columns.is_positive(1)
+    assert not columns.is_positive(0)
+    assert not columns.is_positive(None)
     assert columns.is_zero(0)
     assert not columns.is_zero(False)

@@ -28,7 +28,7 @@ def test_it_is_on_its_own(tmp_path: Path) -> None:
         f"facts = [os.getppid() != os.getpgrp(), os.getsid(0) != os.getpid(), os.getcwd(),\n"
         f"         os.readlink('/proc/self/fd/0'), os.readlink('/proc/self/fd/1')]\n"
         f"open({str(told)!r}, 'w').write(repr(facts))\n"
-        "parent.tell_running()\n"
+        "parent.report_running()\n"
     )
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
     assert told.read_text(encoding="utf-8") == repr([True, True, "/", "/dev/null", "/dev/null"])
@@ -37,11 +37,11 @@ def test_it_is_on_its_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "status", "said"),
     [
-        ("parent.tell_failure('no port')", 1, "no port\n"),
+        ("parent.report_failure('no port')", 1, "no port\n"),
         ("sys.stderr.write('oh'); sys.exit(0)", 1, "oh"),
         ("raise SystemExit", 1, ""),
-        ("print('a', file=sys.stderr, flush=True); parent.tell_running()", 0, "a\n"),
-        ("daemon.write_log_to(None); sys.stderr.write('b'); parent.tell_running()", 0, ""),
+        ("print('a', file=sys.stderr, flush=True); parent.report_running()", 0, "a\n"),
+        ("daemon.write_log_to(None); sys.stderr.write('b'); parent.report_running()", 0, ""),
     ],
 )
 def test_what_it_says_first_is_heard(text: str, status: int, said: str) -> None:
@@ -53,7 +53,7 @@ def test_the_log_goes_on_where_it_ended(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_text("before\n", encoding="utf-8")
     text = f"from pathlib import Path; daemon.write_log_to(Path({str(log)!r}))\n"
-    assert ran(f"{BEGIN}{text}sys.stderr.write('after'); parent.tell_running()").returncode == 0
+    assert ran(f"{BEGIN}{text}sys.stderr.write('after'); parent.report_running()").returncode == 0
     assert log.read_text(encoding="utf-8") == "before\nafter"
 
 

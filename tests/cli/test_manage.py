@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from router.cli.main import main
-from router.cli.manage import Order
+from router.cli.manage import ManageRequest
 from router.management.names import PREFIX
 
 from support.commands import Ended, invoke
@@ -151,8 +151,8 @@ def test_values_are_of_the_kind_that_the_schema_says() -> None:
     arguments = (
         "name=5", "maxSessions=5", "http=true", 'openProperties={"a": 1}', "host", "new=7", "x=a=b",
     )  # fmt: skip
-    order = Order("CREATE", arguments, kind="listener")
-    assert order.assignments() == {
+    request = ManageRequest("CREATE", arguments, kind="listener")
+    assert request.assignments() == {
         "name": "5", "maxSessions": 5, "http": True, "openProperties": {"a": 1},
         "host": None, "new": 7, "x": "a=b",
     }  # fmt: skip

@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 from router.cli.passwd import passwd
 from router.config.users import load_users, verify
 
-from support.routers import trioute
+from support.launcher import trioute
 
 
 @pytest.fixture

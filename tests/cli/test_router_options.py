@@ -113,6 +113,9 @@ def test_a_user_and_a_password_that_nobody_sees(start_router: StartRouter, tmp_p
     refused = run(*arguments, "--sasl-password-file", secret)
     assert refused.code == 3
     assert refused.errors.count("\n") == 1
+    secret.write_bytes(b"\xff")
+    unreadable = run(*arguments, "--sasl-password-file", secret)
+    assert (unreadable.code, "is not UTF-8 text" in unreadable.errors) == (2, True)
     lonely = run(*arguments[:4], "--sasl-password-file", secret)
     assert lonely.code == 2
     assert "needs a user" in lonely.errors

@@ -19,7 +19,7 @@ from router.cli.run import (
     EXIT_CONFIGURATION,
     EXIT_RUNTIME,
     REPORT_EVERY_S,
-    Reports,
+    SuppressionReporter,
     announcement,
     run,
 )
@@ -28,8 +28,9 @@ from router.endpoints import ListenerAddresses
 from router.log_limits import LogRateLimiter
 from router.logs.journal import Journal
 
+from support.launcher import trioute
 from support.raw_peers import RawPeer
-from support.routers import PLAIN, RouterProcess, StartRouter, trioute
+from support.routers import PLAIN, RouterProcess, StartRouter
 from support.transcripts import attach_sender
 
 pytestmark = pytest.mark.both_builds
@@ -105,15 +106,15 @@ def test_a_flood_of_attaches_leaves_a_short_log(start_router: StartRouter) -> No
 
 def test_what_was_left_out_is_said_now_and_then() -> None:
     journal = Journal()
-    journal.floods = floods = LogRateLimiter(1)
-    reports = Reports(journal)
+    journal.rate_limiter = floods = LogRateLimiter(1)
+    reports = SuppressionReporter(journal)
     with structlog.testing.capture_logs() as lines:
-        reports.look(1000.0)
+        reports.report_if_due(1000.0)
         for now in (1001.0, 1000.0 + REPORT_EVERY_S, 1001.0 + REPORT_EVERY_S):
             for _ in range(100):
                 with suppress(structlog.DropEvent):
                     floods(None, "warning", {"event": "link refused", "connection": 1})
-            reports.look(now)
+            reports.report_if_due(now)
     # the second look was due, and told of two hundred but for a burst
     (line,) = lines
     assert (line["event"], line["like"]) == ("lines suppressed", "link refused")

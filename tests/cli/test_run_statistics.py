@@ -47,23 +47,23 @@ def test_a_clock_that_went_back_counts_as_nothing() -> None:
 
 
 def test_a_summary() -> None:
-    tally = RunStatistics("sent", 100.0)
+    statistics = RunStatistics("sent", 100.0)
     for number in range(4):
-        tally.add(10, 105.0 + number)
-        tally.latencies.add(2 * MS)
-    tally.add_outcome(Accepted(), 108.5)
-    tally.add_outcome(Released(), 109.0)
-    tally.add_outcome(None, 109.0)
-    tally.add_outcome(Rejected(Error("amqp:not-allowed", "no")), 110.0)
-    assert list(tally.lines()) == [
+        statistics.add(10, 105.0 + number)
+        statistics.latencies.add(2 * MS)
+    statistics.add_outcome(Accepted(), 108.5)
+    statistics.add_outcome(Released(), 109.0)
+    statistics.add_outcome(None, 109.0)
+    statistics.add_outcome(Rejected(Error("amqp:not-allowed", "no")), 110.0)
+    assert list(statistics.lines()) == [
         "rejected 1: amqp:not-allowed: no",
         # from the first message on, whatever was waited for before it
         "sent 4 messages, 40 bytes, in 5.000 s (1/s)",
         "outcomes: 1 accepted, 1 rejected, 1 released, 1 settled",
         "latency: p50 2.000 ms, p90 2.000 ms, p99 2.000 ms, max 2.000 ms",
     ]
-    assert tally.progress() == "4 sent, 1 accepted, 1 rejected, 1 released, 1 settled, 1/s"
-    assert tally.as_json() == {
+    assert statistics.progress() == "4 sent, 1 accepted, 1 rejected, 1 released, 1 settled, 1/s"
+    assert statistics.as_json() == {
         "count": 4,
         "seconds": 5.0,
         "rate": 0.8,
@@ -75,20 +75,20 @@ def test_a_summary() -> None:
 
 
 def test_nothing_at_all() -> None:
-    tally = RunStatistics("received", 100.0)
-    tally.state = "connecting"
-    assert list(tally.lines()) == ["received 0 messages, 0 bytes, in 0.000 s (0/s)"]
-    assert tally.progress() == "0 received, connecting"
-    assert tally.as_json()["rate"] == 0
+    statistics = RunStatistics("received", 100.0)
+    statistics.state = "connecting"
+    assert list(statistics.lines()) == ["received 0 messages, 0 bytes, in 0.000 s (0/s)"]
+    assert statistics.progress() == "0 received, connecting"
+    assert statistics.as_json()["rate"] == 0
 
 
 def test_reasons_are_told_once_and_only_so_many() -> None:
-    tally = RunStatistics("sent", 0.0)
+    statistics = RunStatistics("sent", 0.0)
     for number in range(3 * REASONS):
         for _ in range(2):
-            tally.add_outcome(Rejected(Error("amqp:not-allowed", str(number))), 1.0)
-    tally.add_outcome(Rejected(), 1.0)
-    tally.add_outcome(Rejected(Error("amqp:not-allowed")), 1.0)
-    assert len(tally.reasons) == REASONS
-    assert set(tally.reasons.values()) == {2}
-    assert tally.outcomes["rejected"] == 6 * REASONS + 2
+            statistics.add_outcome(Rejected(Error("amqp:not-allowed", str(number))), 1.0)
+    statistics.add_outcome(Rejected(), 1.0)
+    statistics.add_outcome(Rejected(Error("amqp:not-allowed")), 1.0)
+    assert len(statistics.reasons) == REASONS
+    assert set(statistics.reasons.values()) == {2}
+    assert statistics.outcomes["rejected"] == 6 * REASONS + 2

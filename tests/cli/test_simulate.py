@@ -103,14 +103,14 @@ def test_many_things_that_happen_are_added_up(file: Path) -> None:
 def test_it_says_how_far_it_is_where_it_takes_long(capsys: pytest.CaptureFixture[str]) -> None:
     progress = Progress(1.5, 20.0, "kill r7")
     teller = ProgressReporter(is_terminal=False, now=100.0)
-    teller.tell(progress, 100.0 + LINE_S / 2)
-    teller.tell(progress, 100.0 + LINE_S)
-    teller.tell(progress, 101.0 + LINE_S)
+    teller.report(progress, 100.0 + LINE_S / 2)
+    teller.report(progress, 100.0 + LINE_S)
+    teller.report(progress, 101.0 + LINE_S)
     teller.clear()
     assert capsys.readouterr().err == f"after {LINE_S:.0f} s: 1.50 of 20 s: kill r7\n"
 
     teller = ProgressReporter(is_terminal=True, now=100.0)
-    teller.tell(progress, 101.0)
+    teller.report(progress, 101.0)
     teller.clear()
     # what moves a terminal's cursor is left out where there is none
     assert capsys.readouterr().err == "\r1.50 of 20 s: kill r7\r"

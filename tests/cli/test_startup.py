@@ -12,7 +12,7 @@ import pytest
 import trio
 import trio.testing
 
-from router.cli.startup import begin, read_again
+from router.cli.startup import load_startup, reload
 from router.config.load import load_configuration
 from router.config.mistakes import InvalidConfiguration
 from router.config.model import AddressSettings
@@ -80,8 +80,8 @@ def test_what_a_hangup_undoes_is_put_aside(tmp_path: Path) -> None:
 def test_what_was_saved_is_run(tmp_path: Path) -> None:
     file = file_of(tmp_path, PLAIN)
     state = save(tmp_path, file)
-    beginning = begin(file, state, None)
-    assert beginning.start.configuration == load_configuration(state)
+    startup = load_startup(file, state, None)
+    assert startup.start.configuration == load_configuration(state)
     with running_router(tmp_path, PLAIN, "--state", state) as router:
         assert router.stop() == 0
         text = router.log_text()
@@ -104,9 +104,9 @@ def test_an_edited_file_keeps_it_from_starting_until_it_is_said_what_counts(
     with running_router(tmp_path, f"{PLAIN}{ADDRESS}", "--state", state, "--prefer", "saved"):
         pass
     # from then on it is known
-    assert begin(file, state, None).start.revision == 3
+    assert load_startup(file, state, None).start.revision == 3
     file_of(tmp_path, PLAIN + ADDRESS.replace('"a"', '"b"'))
-    begun = begin(file, state, "file")
+    begun = load_startup(file, state, "file")
     assert begun.start.configuration == begun.base.configuration
     assert begun.put_aside
     assert not state.exists()
@@ -116,9 +116,9 @@ def test_an_edited_file_keeps_it_from_starting_until_it_is_said_what_counts(
 def test_where_nothing_can_be_kept_it_does_not_start(tmp_path: Path) -> None:
     file = file_of(tmp_path, PLAIN)
     with pytest.raises(InvalidConfiguration, match="is the configuration file itself"):
-        begin(file, file, None)
+        load_startup(file, file, None)
     with pytest.raises(InvalidConfiguration, match="is not a folder that the router may write to"):
-        begin(file, tmp_path / "none" / "state", None)
+        load_startup(file, tmp_path / "none" / "state", None)
 
 
 async def test_a_hangup_that_was_overtaken_looks_again(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ async def test_a_hangup_that_was_overtaken_looks_again(tmp_path: Path) -> None:
     async with running_node(configuration) as running, trio.open_nursery() as nursery:
         other = attrs.evolve(configuration, addresses=(AddressSettings(prefix="other"),))
         nursery.start_soon(running.node.apply, other)
-        nursery.start_soon(read_again, running.node, file)
+        nursery.start_soon(reload, running.node, file)
         await trio.testing.wait_all_tasks_blocked()
         while running.node.base.file is None:
             await trio.lowlevel.checkpoint()
@@ -151,6 +151,6 @@ def test_a_file_of_dispatch_is_run_and_read_again(tmp_path: Path) -> None:
 def test_less_security_has_to_be_asked_for(tmp_path: Path) -> None:
     file = file_of(tmp_path, CONF % "yes")
     with pytest.raises(InvalidConfiguration, match="--weaker-security"):
-        begin(file)
-    assert begin(file, weaker_security=True).base.weaker_security
-    assert begin(file_of(tmp_path, CONF % "no")).base.report is not None
+        load_startup(file)
+    assert load_startup(file, weaker_security=True).base.weaker_security
+    assert load_startup(file_of(tmp_path, CONF % "no")).base.report is not None

@@ -46,8 +46,8 @@ def told(router: RouterProcess, *arguments: str) -> Any:
 def test_every_view_has_something_to_say(router_process: RouterProcess, name: str) -> None:
     lines = shown(router_process, name).lines
     view = VIEWS[name]
-    assert lines[0] in (view.title, view.nothing)
-    assert len(lines) > 1 or lines == [view.nothing]
+    assert lines[0] in (view.title, view.empty_text)
+    assert len(lines) > 1 or lines == [view.empty_text]
     assert list(told(router_process, name)) == [name]
 
 

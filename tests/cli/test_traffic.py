@@ -23,7 +23,7 @@ SUMMARY = "done 0 messages, 0 bytes, in 0.000 s (0/s)\n"
 
 
 @pytest.fixture
-def tally() -> RunStatistics:
+def statistics() -> RunStatistics:
     """Nothing was done yet."""
     return RunStatistics("done", 0.0)
 
@@ -43,7 +43,7 @@ async def nothing() -> None:
     ],
 )
 def test_how_it_ended_is_told(
-    tally: RunStatistics,
+    statistics: RunStatistics,
     capsys: pytest.CaptureFixture[str],
     failure: Exception | None,
     code: int,
@@ -53,24 +53,26 @@ def test_how_it_ended_is_told(
         if failure is not None:
             raise failure
 
-    assert run(work, tally, Report()) == code
+    assert run(work, statistics, Report()) == code
     told = capsys.readouterr()
     assert told.err == complaint + SUMMARY
     assert told.out == ""
-    assert run(work, tally, Report(quiet=True)) == code
+    assert run(work, statistics, Report(quiet=True)) == code
     assert capsys.readouterr().err == complaint
 
 
-def test_a_summary_for_programs(tally: RunStatistics, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(nothing, tally, Report(as_json=True)) == 0
+def test_a_summary_for_programs(
+    statistics: RunStatistics, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(nothing, statistics, Report(as_json=True)) == 0
     told = capsys.readouterr()
-    assert json.loads(told.out) == tally.as_json()
+    assert json.loads(told.out) == statistics.as_json()
     assert told.err == ""
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_the_work(
-    tally: RunStatistics, capsys: pytest.CaptureFixture[str], number: int, code: int
+    statistics: RunStatistics, capsys: pytest.CaptureFixture[str], number: int, code: int
 ) -> None:
     tidied = False
 
@@ -82,16 +84,16 @@ def test_a_signal_ends_the_work(
         finally:
             tidied = True
 
-    assert run(work, tally, Report()) == code
+    assert run(work, statistics, Report()) == code
     assert tidied
     assert capsys.readouterr().err == SUMMARY
 
 
 @pytest.mark.parametrize("report", [Report(), Report(quiet=True), Report(live=False)])
 def test_a_line_is_drawn_on_a_terminal_only(
-    tally: RunStatistics, monkeypatch: pytest.MonkeyPatch, report: Report
+    statistics: RunStatistics, monkeypatch: pytest.MonkeyPatch, report: Report
 ) -> None:
-    tally.state = "waiting"
+    statistics.state = "waiting"
     with screen() as terminal:
         with os.fdopen(os.dup(terminal.theirs.fileno()), "w") as stderr:
             monkeypatch.setattr("sys.stderr", stderr)
@@ -100,7 +102,7 @@ def test_a_line_is_drawn_on_a_terminal_only(
                 # the line is drawn before anything else happens
                 await trio.testing.wait_all_tasks_blocked()
 
-            run(work, tally, report)
+            run(work, statistics, report)
         shown = terminal.rest()
     line = "\r\x1b[K0 done, waiting\r\x1b[K" if report == Report() else ""
     summary = "" if report.quiet else SUMMARY.replace("\n", "\r\n")

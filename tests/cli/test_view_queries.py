@@ -74,16 +74,16 @@ async def test_no_more_is_asked_for_than_is_shown() -> None:
         running_node(SOLO) as running,
         connect_management(f"127.0.0.1:{running.address[1]}") as management,
     ):
-        seen = await viewer(ADDRESSES).look(management)
+        seen = await viewer(ADDRESSES).query(management)
         assert tuple(seen.names) == names
-        every = await viewer(ADDRESSES, every_attribute=True).look(management)
+        every = await viewer(ADDRESSES, every_attribute=True).query(management)
         assert set(names) < set(every.names)
 
 
 async def test_a_router_without_one_of_the_attributes_tells_the_rest() -> None:
     found = Table(("identity", "name"), (("a", "a"),))
     told = Told({LINK: [RequestRefused(404, "no attribute rate"), found]})
-    seen = await viewer(LINKS).look(cast("ManagementClient", told))
+    seen = await viewer(LINKS).query(cast("ManagementClient", told))
     assert seen.entities == [{"identity": "a", "name": "a"}]
     assert [asked[1] for asked in told.asked] == [known_names(LINKS), ()]
 
@@ -91,19 +91,19 @@ async def test_a_router_without_one_of_the_attributes_tells_the_rest() -> None:
 @pytest.mark.parametrize("status", [400, 501])
 async def test_a_router_without_the_type_has_none_of_it(status: int) -> None:
     told = Told({LINK: [RequestRefused(status, "what is that?")]})
-    assert (await viewer(LINKS).look(cast("ManagementClient", told))).entities == []
+    assert (await viewer(LINKS).query(cast("ManagementClient", told))).entities == []
 
 
 async def test_another_refusal_is_told() -> None:
     told = Told({LINK: [RequestRefused(403, "not for you")]})
     with pytest.raises(RequestRefused, match="403"):
-        await viewer(LINKS).look(cast("ManagementClient", told))
+        await viewer(LINKS).query(cast("ManagementClient", told))
 
 
 async def test_a_part_in_the_order_of_the_view() -> None:
     found = Table(("identity", "role"), (("10", "edge"), ("9", "edge"), ("8", "normal")))
     told = Told({"connection": [found]})
-    seen = await Viewer(EDGES, EntityRange(3, 7), every_attribute=True).look(
+    seen = await Viewer(EDGES, EntityRange(3, 7), every_attribute=True).query(
         cast("ManagementClient", told)
     )
     assert [entity["identity"] for entity in seen.entities] == ["9", "10"]
@@ -114,8 +114,8 @@ async def test_rates_come_with_the_second_look() -> None:
     tables = [Table(("identity", "deliveriesIngress"), (("a", count),)) for count in (1, 5)]
     told = Told({"router.address": list(tables)})
     watched = viewer(ADDRESSES, with_rates=True)
-    assert (await watched.look(cast("ManagementClient", told))).rates is None
-    seen = await watched.look(cast("ManagementClient", told))
+    assert (await watched.query(cast("ManagementClient", told))).rates is None
+    seen = await watched.query(cast("ManagementClient", told))
     assert seen.rates_of({"identity": "a"})["deliveriesIngress"] > 0
     assert seen.rates_of({"identity": "b"}) == {}
 
@@ -125,7 +125,7 @@ async def test_the_links_of_connections_are_counted() -> None:
     links = [Table(LINK_ATTRIBUTES, (("1.0", "1", "in", count),)) for count in (1, 5)]
     told = Told({"connection": list(connections), LINK: list(links)})
     watched = viewer(CONNECTIONS, with_rates=True)
-    await watched.look(cast("ManagementClient", told))
-    seen = await watched.look(cast("ManagementClient", told))
+    await watched.query(cast("ManagementClient", told))
+    seen = await watched.query(cast("ManagementClient", told))
     assert seen.rates_of({"identity": "1"})["deliveriesIn"] > 0
     assert seen.rates_of({"identity": "1"})["deliveriesOut"] == 0

@@ -26,18 +26,18 @@ async def looks(plan: Watch, autojump_clock: Any) -> list[float]:
 async def test_every_so_often_whatever_a_look_takes(
     autojump_clock: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert await looks(Watch(2.0, looks=3), autojump_clock) == [0, 2, 4]
+    assert await looks(Watch(2.0, count=3), autojump_clock) == [0, 2, 4]
     assert capsys.readouterr().out == "look 1 0\nlook 2 1\nlook 3 2\n"
 
 
 async def test_what_takes_too_long_is_not_made_up_for(autojump_clock: Any) -> None:
-    assert await looks(Watch(0.2, looks=3), autojump_clock) == [0, 0.5, 1.0]
+    assert await looks(Watch(0.2, count=3), autojump_clock) == [0, 0.5, 1.0]
 
 
 async def test_a_screen_is_drawn_over_and_its_last_picture_stays(
     autojump_clock: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    await looks(Watch(1.0, looks=2, is_screen=True), autojump_clock)
+    await looks(Watch(1.0, count=2, is_screen=True), autojump_clock)
     told = capsys.readouterr().out
     assert told.startswith("\x1b[?1049h")
     assert told.count("\x1b[H") == 2

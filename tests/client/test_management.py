@@ -100,7 +100,7 @@ async def test_many_are_asked_for_in_pages() -> None:
         wanted = {f"page/{number}" for number in range(PAGE + 20)}
         for address in wanted:
             await connection.open_receiver(address, credit=1)
-        pages = [page async for page in management.pages("router.address", ["name"])]
+        pages = [page async for page in management.query_pages("router.address", ["name"])]
         assert [len(page.rows) == PAGE for page in pages] == [True, False]
         found = {row[0].removeprefix("M0") for page in pages for row in page.rows}
         assert wanted <= found

@@ -118,6 +118,37 @@ async def test_presettled_messages_have_no_outcome(answered: SenderSettleMode) -
         assert sender.lost == 0
 
 
+async def test_a_link_that_ends_when_all_is_settled_has_lost_nothing() -> None:
+    async def script(peer: ServerPeer) -> None:
+        await peer.attached(credit=1)
+        await peer.message()
+        await peer.settle(Accepted(), 0)
+        await peer.say(Detach(0, closed=True))
+
+    async with sending(script) as sender:
+        await sender.wait_for_room()
+        sender.send_nowait(HELLO)
+        while not sender.is_over:
+            await sender.wait_for_change()
+        await sender.wait_until_settled()
+
+
+@pytest.mark.parametrize("presettled", [False, True])
+async def test_a_link_that_ends_before_that_may_have_lost_something(presettled: bool) -> None:
+    async def script(peer: ServerPeer) -> None:
+        await peer.attached(credit=1)
+        await peer.message()
+        await peer.say(Detach(0, closed=True))
+
+    async with sending(script, presettled=presettled) as sender:
+        await sender.wait_for_room()
+        sender.send_nowait(HELLO)
+        while not sender.is_over:
+            await sender.wait_for_change()
+        with pytest.raises(LinkLost, match="the peer detached the link"):
+            await sender.wait_until_settled()
+
+
 async def test_a_batch_is_settled_by_one_disposition() -> None:
     async def script(peer: ServerPeer) -> None:
         await peer.attached(credit=100)
@@ -128,7 +159,7 @@ async def test_a_batch_is_settled_by_one_disposition() -> None:
 
     told: list[SentMessage] = []
     async with sending(script) as sender:
-        sender.outcome_told = told.append
+        sender.on_settled = told.append
         await sender.wait_for_room()
         sent = [sender.send_nowait(HELLO) for _ in range(100)]
         assert sender.credit == 0

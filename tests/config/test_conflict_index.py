@@ -44,7 +44,7 @@ def around(*edits: Edit, is_right: bool = True) -> dict[str, list[Any]]:
         values: dict[str, Any] = {edit.entity.attribute: tuple(every)}
         wanted = attrs.evolve(wanted, **values)
     assert neighbours.change(wanted, edits, look) is is_right
-    assert neighbours.are_of(wanted if is_right else EXCHANGES)
+    assert neighbours.holds(wanted if is_right else EXCHANGES)
     (found,) = seen
     kinds = ("exchanges", "bindings", "link_routes")
     return {kind: sorted(each.name for each in getattr(found, kind)) for kind in kinds}
@@ -92,7 +92,7 @@ def test_what_would_close_a_loop_is_left_to_the_whole() -> None:
     other = BindingSettings(exchange_name="b", next_hop_address="a")
     more = attrs.evolve(wanted, bindings=(*wanted.bindings, other))
     assert not neighbours.change(more, [Edit(BY_NAME["binding"], None, other)], lambda _: True)
-    assert neighbours.are_of(wanted)
+    assert neighbours.holds(wanted)
 
 
 def test_taken_apart_nothing_is_left() -> None:

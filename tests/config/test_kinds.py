@@ -207,3 +207,10 @@ def test_only_passwords_are_secret() -> None:
 def test_tokens_end_at_either_separator() -> None:
     assert address_tokens("a/b.c") == ("a", "b", "c")
     assert address_tokens("a/b./") == ("a", "b")
+
+
+def test_a_prefix_covers_what_a_pattern_may() -> None:
+    assert kinds.tokens_covered("a.b", None) == kinds.tokens_covered(None, "a/b/#")
+    assert kinds.tokens_covered("a", None) != kinds.tokens_covered(None, "a")
+    assert kinds.tokens_covered(None, None) is None
+    assert kinds.tokens_covered("a", "a") is None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from router.config.link_routes import LinkRouteSettings, covered
+from router.config.link_routes import LinkRouteSettings
 from router.config.load import parse_configuration
 
 
@@ -44,10 +44,3 @@ def test_names_tell_link_routes_apart_that_share_a_pattern() -> None:
         LinkRouteSettings(pattern="a", direction="in", connection="d").name,
     }
     assert len(names) == 4
-
-
-def test_a_prefix_covers_what_a_pattern_may() -> None:
-    assert covered(LinkRouteSettings(prefix="a.b")) == covered(LinkRouteSettings(pattern="a/b/#"))
-    assert covered(LinkRouteSettings(prefix="a")) != covered(LinkRouteSettings(pattern="a"))
-    assert covered(LinkRouteSettings()) is None
-    assert covered(LinkRouteSettings(prefix="a", pattern="a")) is None

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from router.config.mistakes import Path
-from router.config.positions import line_of, locate
+from router.config.positions import find_lines, line_of
 
 DOCUMENT = '''\
 # a comment with [brackets] and key = 1
@@ -46,7 +46,7 @@ x = 1
 
 
 def test_the_forms_of_toml() -> None:
-    lines = locate(DOCUMENT)
+    lines = find_lines(DOCUMENT)
     expected: dict[Path, int] = {
         ("top",): 2,
         ("router",): 4,
@@ -81,11 +81,11 @@ def test_the_forms_of_toml() -> None:
 
 
 def test_windows_line_ends_count_once() -> None:
-    assert locate('a = """\r\n\r\n"""\r\nb = 1\r\n')[("b",)] == 4
+    assert find_lines('a = """\r\n\r\n"""\r\nb = 1\r\n')[("b",)] == 4
 
 
 def test_something_missing_is_where_what_it_is_missing_from_is() -> None:
-    lines = locate("\n[a]\n")
+    lines = find_lines("\n[a]\n")
     assert line_of(lines, ("a", "b", 3)) == 2
     assert line_of(lines, ("b",)) == 0
 
@@ -94,7 +94,7 @@ def test_something_missing_is_where_what_it_is_missing_from_is() -> None:
     "text", ["[a", "a", "a = [", "a = {b", "= 1", 'a = "', "a = [}]", "\0", '"\\1" = 1']
 )
 def test_what_is_not_toml_is_left_out(text: str) -> None:
-    locate(text)
+    find_lines(text)
 
 
 def paths(value: object, here: Path = ()) -> Iterator[Path]:
@@ -147,11 +147,11 @@ def test_everything_in_a_valid_document_has_a_line(text: str) -> None:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
         return
-    lines = locate(text)
+    lines = find_lines(text)
     assert set(lines) == set(paths(data))
     assert all(1 <= line <= text.count("\n") + 1 for line in lines.values())
 
 
 @given(st.text(st.sampled_from(list("ab =[]{}\"'#.,\n\\1")), max_size=40))
 def test_no_text_stops_it(text: str) -> None:
-    locate(text)
+    find_lines(text)

@@ -37,9 +37,9 @@ def based(folder: Path, text: str = "") -> BaseConfiguration:
 
 
 def kept(folder: Path, base: BaseConfiguration, configuration: Configuration) -> Saved | None:
-    keeper = StateFile(folder / "state")
-    keeper.save(base, configuration, 7, 0.0)
-    return load_saved(keeper.file)
+    state_file = StateFile(folder / "state")
+    state_file.save(base, configuration, 7, 0.0)
+    return load_saved(state_file.file)
 
 
 def test_what_was_saved_is_read_as_it_was_with_its_secrets(tmp_path: Path) -> None:
@@ -124,11 +124,11 @@ def test_what_the_router_has_not_written_is_refused(tmp_path: Path, text: str) -
 
 
 def test_what_is_put_aside_is_still_there(tmp_path: Path) -> None:
-    keeper = StateFile(tmp_path / "state")
-    keeper.put_aside()
+    state_file = StateFile(tmp_path / "state")
+    state_file.put_aside()
     assert kept(tmp_path, based(tmp_path), CHANGED) is not None
-    keeper.put_aside()
-    assert load_saved(keeper.file) is None
-    found = load_saved(backup_path(keeper.file))
+    state_file.put_aside()
+    assert load_saved(state_file.file) is None
+    found = load_saved(backup_path(state_file.file))
     assert found is not None
     assert found.configuration == CHANGED

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from router.config.kinds import ValueNotAllowed
-from router.config.urls import DEFAULT_PORTS, MAX_URLS, Url, parse_url, urls
+from router.config.urls import DEFAULT_PORTS, MAX_URLS, ServerUrl, parse_server_url, urls
 
 read = urls("amqp", "amqps").read
 
@@ -14,18 +14,18 @@ read = urls("amqp", "amqps").read
 @pytest.mark.parametrize(
     ("text", "url"),
     [
-        ("b", Url(None, "b", 5672)),
-        ("b:1", Url(None, "b", 1)),
-        ("amqp://b.example.org", Url("amqp", "b.example.org", 5672)),
-        ("amqps://10.0.0.1", Url("amqps", "10.0.0.1", 5671)),
-        ("ws://b", Url("ws", "b", 80)),
-        ("wss://b:444", Url("wss", "b", 444)),
-        ("[::1]", Url(None, "::1", 5672)),
-        ("amqp://[::1]:65535", Url("amqp", "::1", 65535)),
+        ("b", ServerUrl(None, "b", 5672)),
+        ("b:1", ServerUrl(None, "b", 1)),
+        ("amqp://b.example.org", ServerUrl("amqp", "b.example.org", 5672)),
+        ("amqps://10.0.0.1", ServerUrl("amqps", "10.0.0.1", 5671)),
+        ("ws://b", ServerUrl("ws", "b", 80)),
+        ("wss://b:444", ServerUrl("wss", "b", 444)),
+        ("[::1]", ServerUrl(None, "::1", 5672)),
+        ("amqp://[::1]:65535", ServerUrl("amqp", "::1", 65535)),
     ],
 )
-def test_a_place_is_read(text: str, url: Url) -> None:
-    assert parse_url(text) == url
+def test_a_place_is_read(text: str, url: ServerUrl) -> None:
+    assert parse_server_url(text) == url
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_a_place_is_read(text: str, url: Url) -> None:
 )
 def test_what_is_no_place_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"^(unknown scheme|invalid (host|port|host and port)) '"):
-        parse_url(text)
+        parse_server_url(text)
     with pytest.raises(ValueNotAllowed):
         read([text])
 
@@ -66,13 +66,13 @@ def test_a_list_has_its_rules(value: object) -> None:
 def test_what_is_written_whole_is_read_again(scheme: str | None, host: str, port: int) -> None:
     place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     text = f"{scheme}://{place}" if scheme else place
-    assert parse_url(text) == Url(scheme, host, port)
+    assert parse_server_url(text) == ServerUrl(scheme, host, port)
 
 
 @given(st.text(max_size=20))
 def test_no_text_does_any_harm(text: str) -> None:
     try:
-        url = parse_url(text)
+        url = parse_server_url(text)
     except ValueError:
         return
     assert url.host

@@ -56,11 +56,6 @@ def test_it_is_found_by_id_and_by_name() -> None:
     assert containers.find("artemis", "west") == [one.connection, third.connection]
     assert containers.find("nobody", None) == []
     assert containers.find(None, None) == []
-    assert containers.would_find(one.connection, "artemis", None)
-    assert not containers.would_find(one.connection, "rabbit", "west")
-    assert containers.would_find(one.connection, None, "west")
-    assert not containers.would_find(one.connection, None, "east")
-    assert not containers.would_find(one.connection, None, None)
 
 
 def test_it_is_forgotten_when_it_goes() -> None:

@@ -20,6 +20,6 @@ async def test_a_router_knows_the_containers_at_its_listeners() -> None:
 async def test_clocks_are_looked_at_within_turns() -> None:
     async with running_node() as running:
         looked: list[float] = []
-        running.node.exchange.timer_callbacks.append(looked.append)
+        running.node.hub.timer_callbacks.append(looked.append)
         await running.until(lambda: looked)
-        assert looked[0] == running.node.exchange.turn.now
+        assert looked[0] == running.node.hub.turn.now

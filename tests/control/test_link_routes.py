@@ -109,11 +109,12 @@ def test_what_a_connection_asks_for_goes_with_it() -> None:
     router = Controlled()
     client = router.client()
     scope = client.connection
-    asked = [router.routing.ask(LinkRouteRule(n, "in", False, n, scope=scope)) for n in "ab"]
+    rules = [LinkRouteRule(name, "in", False, name, scope=scope) for name in "ab"]
+    asked = [router.routing.add_requested(each) for each in rules]
     assert router.routing.requested_by(scope) == {"a": asked[0], "b": asked[1]}
     assert list(asked[0].outlets) == [scope]
     assert list(router.routing.all_requested()) == asked
-    router.routing.withdraw(asked[0])
+    router.routing.remove_requested(asked[0])
     assert router.routing.requested_by(scope) == {"b": asked[1]}
     assert len(router.forwarder.link_routes) == 1
     client.lose()
@@ -124,7 +125,9 @@ def test_what_a_connection_asks_for_goes_with_it() -> None:
 def test_the_last_withdrawn_leaves_nothing_behind() -> None:
     router = Controlled()
     client = router.client()
-    router.routing.withdraw(router.routing.ask(rule("a")._replace(scope=client.connection)))
+    router.routing.remove_requested(
+        router.routing.add_requested(rule("a")._replace(scope=client.connection))
+    )
     assert list(router.routing.all_requested()) == []
     client.lose()
 

@@ -187,7 +187,7 @@ def test_whatever_containers_do_it_comes_right_when_they_behave_again(seed: int)
                 router.wait(chance.choice([0.25, 1, 7, 30]))
         containers = [each for each in containers if not each.connection.finished]
         lines = router.auto_links.count_statuses()
-        assert sum(lines.values()) >= len(router.auto_links.plans)
+        assert sum(lines.values()) >= len(router.auto_links.rules)
     for container in containers:
         container.silent = set()
         container.refuses = {}
@@ -324,13 +324,13 @@ def test_those_that_leave_are_looked_at_in_turn() -> None:
         node.grant(1)
     router.configure()
     looked: list[str] = []
-    see_to = router.auto_links.see_to
+    check_quiescing = router.auto_links.check_quiescing
 
     def seen(line: Line, own: Attempt, now: float) -> None:
         looked.append(line.name)
-        see_to(line, own, now)
+        check_quiescing(line, own, now)
 
-    router.auto_links.see_to = seen  # type: ignore[method-assign]
+    router.auto_links.check_quiescing = seen  # type: ignore[method-assign]
     assert most_in_a_turn(router, lambda: len(looked), lambda: router.wait(0.25)) <= MOST_IN_A_TURN
     assert len(looked) == len(set(looked)) == MANY
 

@@ -165,7 +165,7 @@ def test_it_leaves_with_what_it_was_for(how: str) -> None:
     other.lose()
     assert status(router) == "inactive"
     assert router.auto_links.lines_of("out q") == []
-    assert not router.control.containers.aside
+    assert not router.control.containers.dedicated_observers
 
 
 def test_one_that_names_no_host_is_left_to_who_makes_connections() -> None:

@@ -84,7 +84,7 @@ def test_a_sender_is_told_back_what_it_said_less_what_has_come() -> None:
             client.heard.clear()
             # a session's flow asks for nothing of the link
             link = client.connection.local_sessions[0].local_links[0]
-            link.session.note_link(link)
+            link.session.schedule_link_flow(link)
             router.finish_turn()
             told.append(last_flow(client).available)
         assert told == [3, 1, 1, 0, 0, TOP - 1]

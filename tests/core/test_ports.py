@@ -7,9 +7,9 @@ import pytest
 from router.amqp.constants import TerminusExpiryPolicy
 from router.core import ports
 from router.core.deliveries import across, credit, fallbacks, max_message_size, related_credit
-from router.core.diagnosis.stuck_receivers import Dropped, Progress
+from router.core.diagnosis.stuck_receivers import DroppedReceiver, Progress
 from router.core.link_routes.routed_links import RoutedLink
-from router.core.links import detach, resuming, resumption, stealing, suspended
+from router.core.links import detach, resuming, resumption, stealing, terminus
 from router.core.model.address import BALANCED, Address
 from router.core.network.holding import Holds
 from router.core.network.lane_numbers import FIRST_LANE
@@ -26,17 +26,17 @@ REFUSING = max_message_size._Refusing(FORWARDER, ADDRESS)
 SHARING = related_credit._Sharing(ADDRESS)
 MOVE = fallbacks.FallbackMove(FORWARDER, ADDRESS, ADDRESS, ADDRESS)
 WAY = Transit(FORWARDER.network, "b", ADDRESS, FIRST_LANE)
-TERMINUS = suspended.Terminus(
+TERMINUS = terminus.Terminus(
     OutgoingLink(Holds(FORWARDER)._session, "link", 0), TerminusExpiryPolicy.NEVER, 1
 )
-DROPPED = Dropped(0.0, 1, "container", "link", 1.0, "it takes nothing")
+DROPPED = DroppedReceiver(0.0, 1, "container", "link", 1.0, "it takes nothing")
 
 
 PROVIDERS: list[tuple[type, object]] = [
     (ports.Copies, FORWARDER.distribution.pending_copies),
     (ports.Core, FORWARDER),
     (ports.CreditNotes, FORWARDER.credit),
-    (ports.CreditSharing, SHARING),
+    (ports.RelatedSharing, SHARING),
     (ports.Distribution, FORWARDER.distribution),
     (ports.DroppedReceiver, DROPPED),
     (ports.FallbackMove, MOVE),

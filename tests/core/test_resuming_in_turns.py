@@ -12,13 +12,13 @@ from router.amqp.encoded import EncodedMap, decoded
 from router.amqp.performatives import Accepted, Modified, Received, Released, Source, Target
 from router.core.links import resuming
 from router.core.links.resumption import COMPARED_AT_ONCE
-from router.engine.deferred import THINGS_AT_ONCE
+from router.engine.deferred import ITEMS_AT_ONCE
 
 from support.audit import check_accounts
 from support.in_memory import Client, ReceivingLink, Router, Sending, SendingLink
 
 FAILED = Modified(delivery_failed=True)
-VERY_MANY = THINGS_AT_ONCE + 300
+VERY_MANY = ITEMS_AT_ONCE + 300
 LASTS: dict[str, Any] = {"expiry_policy": Policy.LINK_DETACH, "timeout": 30}
 
 
@@ -64,7 +64,7 @@ def test_what_a_sender_has_settled_is_told_over_several_turns() -> None:
     assert sender.attach is not None
     assert decoded(sender.attach.unsettled) == {}
     assert router.forwarder.suspended.deliveries() == 0
-    assert VERY_MANY - THINGS_AT_ONCE <= len(receiver.unsettled) < VERY_MANY
+    assert VERY_MANY - ITEMS_AT_ONCE <= len(receiver.unsettled) < VERY_MANY
     sender.send(b"next")
     assert receiver.received[-1].payload == b"next"
     router.catch_up()
@@ -119,7 +119,7 @@ def test_the_senders_of_what_a_receiver_lacks_are_told_over_several_turns() -> N
     receiver = receiving(again(router, client), unsettled={}, credit=10)
     assert receiver.attach is not None
     assert len(decoded(receiver.attach.unsettled)) == VERY_MANY
-    assert 0 < sum(each.is_over for each in sent) <= THINGS_AT_ONCE
+    assert 0 < sum(each.is_over for each in sent) <= ITEMS_AT_ONCE
     # nothing new can be sent to it before all have been compared
     sender.credit = 0
     router.go_on()
@@ -139,7 +139,7 @@ def test_what_a_receiver_has_accepted_is_told_over_several_turns() -> None:
     # its delivery-tags are the router's, from 1 on
     states = {(1 + number).to_bytes(8, "big"): Accepted() for number in range(VERY_MANY)}
     receiver = receiving(again(router, client), unsettled=states, credit=2 * VERY_MANY)
-    assert sum(each.is_over for each in sent) <= THINGS_AT_ONCE
+    assert sum(each.is_over for each in sent) <= ITEMS_AT_ONCE
     router.catch_up()
     assert [each.outcome for each in sent] == [Accepted()] * VERY_MANY
     # each is settled by a transfer that resumes it
@@ -154,10 +154,10 @@ def test_what_there_is_credit_for_all_at_once_is_sent_over_several_turns() -> No
     router.catch_up()
     patient(router)
     receiver.grant(2 * VERY_MANY)
-    assert 0 < len(receiver.received) <= THINGS_AT_ONCE
+    assert 0 < len(receiver.received) <= ITEMS_AT_ONCE
     # what is said meanwhile does not make it come sooner
     receiver.grant(receiver.credit)
-    assert len(receiver.received) <= THINGS_AT_ONCE
+    assert len(receiver.received) <= ITEMS_AT_ONCE
     sender.credit = 0
     router.catch_up()
     assert len(receiver.received) == VERY_MANY
@@ -215,7 +215,7 @@ def test_the_states_that_a_receiver_tells_are_read_over_several_turns(
 def test_what_is_sent_again_is_sent_once_it_has_been_compared() -> None:
     router, client, _, sent = suspended_receiver(keeps=True)
     receiver = receiving(again(router, client), unsettled={}, credit=2 * VERY_MANY)
-    assert 0 < len(receiver.received) <= THINGS_AT_ONCE
+    assert 0 < len(receiver.received) <= ITEMS_AT_ONCE
     router.catch_up()
     assert len(receiver.received) == VERY_MANY
     receiver.settle()
@@ -321,7 +321,7 @@ def moved(link: SendingLink | ReceivingLink) -> int:
 
 def test_deliveries_of_a_reattached_receiver_are_moved_over_several_turns() -> None:
     router, receiver, sent = reattached_receiver()
-    assert 0 < moved(receiver) <= THINGS_AT_ONCE
+    assert 0 < moved(receiver) <= ITEMS_AT_ONCE
     assert end_of(receiver).unsettled == VERY_MANY
     # what it says of those that are not moved yet is told, too
     receiver.settle(Accepted())
@@ -334,7 +334,7 @@ def test_deliveries_of_a_reattached_receiver_are_moved_over_several_turns() -> N
 
 def test_deliveries_of_a_reattached_sender_are_moved_over_several_turns() -> None:
     router, receiver, sender, sent = reattached_sender(waiting=50)
-    assert 0 < moved(sender) <= THINGS_AT_ONCE
+    assert 0 < moved(sender) <= ITEMS_AT_ONCE
     assert end_of(sender).unsettled == VERY_MANY
     receiver.settle(Accepted())
     receiver.grant(100)

@@ -17,14 +17,14 @@ from router.amqp.performatives import (
     Released,
     Target,
 )
-from router.engine.deferred import THINGS_AT_ONCE
+from router.engine.deferred import ITEMS_AT_ONCE
 
 from support.audit import check_accounts, check_nothing_is_left, check_views
 from support.in_memory import Client, ReceivingLink, Router, Sending, SendingLink
 
 STOLEN = "amqp:link:stolen"
 FAILED = Modified(delivery_failed=True)
-VERY_MANY = THINGS_AT_ONCE + 300
+VERY_MANY = ITEMS_AT_ONCE + 300
 
 
 class Theft:
@@ -77,7 +77,7 @@ def is_stolen(link: SendingLink) -> bool:
 def test_the_outcomes_of_very_many_deliveries_are_told_over_several_turns() -> None:
     theft = Theft()
     assert theft.new.attach is not None
-    assert 0 < sum(each.is_over for each in theft.all) <= THINGS_AT_ONCE
+    assert 0 < sum(each.is_over for each in theft.all) <= ITEMS_AT_ONCE
     assert not is_stolen(theft.old)
     for _ in theft.turns():
         # all that is told is told before the detach
@@ -272,7 +272,7 @@ def test_very_many_copies_of_a_stolen_sender() -> None:
     router.is_patient = True
     router.client(container=old.client.container).sender("q", name="s")
     # each has two copies
-    assert 0 < sum(each.is_over for each in sent) <= THINGS_AT_ONCE // 2
+    assert 0 < sum(each.is_over for each in sent) <= ITEMS_AT_ONCE // 2
     router.catch_up()
     assert {each.outcome for each in sent} == {FAILED}
     assert router.forwarder.backlog.held_bytes == 0

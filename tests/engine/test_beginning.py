@@ -164,7 +164,7 @@ def test_what_was_under_way_when_a_session_ended_is_ignored(error: AmqpError | N
     session = session_of(talk)
     beginning.end(session, error)
     beginning.end(session, error)
-    session.note_flow()
+    session.schedule_flow()
     talk << End(None if error is None else TOLD)
     talk >> message(0) >> attach_sender(3) >> Detach(0) >> Detach(77) << NOTHING
     talk >> begin() << failed(Close, "amqp:not-allowed") << OVER

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from router.engine.deferred import (
     CHANGES_AT_ONCE,
+    ITEMS_PER_STEP,
     STEPS_A_ROUND,
-    THINGS_A_STEP,
     Deferred,
-    drained,
-    emptied,
+    pop_from_end,
+    pop_items,
 )
 
 
@@ -75,14 +75,14 @@ def test_what_is_worked_off_begins_at_once_and_what_is_forgotten_later() -> None
     deferred = Deferred()
     steps: list[object] = list(range(1000))
     pieces: dict[object, None] = dict.fromkeys(range(100))
-    deferred.work_off(drained(steps))
+    deferred.run_steps(pop_from_end(steps))
     assert len(steps) == 1000 - CHANGES_AT_ONCE
-    deferred.forget(emptied(pieces))
+    deferred.forget(pop_items(pieces))
     assert len(pieces) == 100
     deferred.step()
     deferred.step()
-    assert len(steps) == 1000 - CHANGES_AT_ONCE - THINGS_A_STEP
-    assert len(pieces) == 100 - THINGS_A_STEP
+    assert len(steps) == 1000 - CHANGES_AT_ONCE - ITEMS_PER_STEP
+    assert len(pieces) == 100 - ITEMS_PER_STEP
     while deferred.step():
         pass
     assert not steps

@@ -230,5 +230,5 @@ def test_a_sender_hears_what_it_said_is_available_less_what_came(at: int) -> Non
     for number, (came, left) in enumerate([(2, 1), (2, 0), (1, 0)]):
         first = 2 * number
         talk >> [message(first + n) for n in range(came)]
-        session_of(talk).note_link(talk.recorder.links["sender-0"])
+        session_of(talk).schedule_link_flow(talk.recorder.links["sender-0"])
         talk << like(Flow, handle=0, available=left) << NOTHING

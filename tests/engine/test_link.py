@@ -40,7 +40,7 @@ def test_a_link_that_is_dropped_keeps_nobody_alive() -> None:
 def test_who_may_go_beyond_the_credit() -> None:
     link = IncomingLink(NO_SESSION, "name", 0)
     # nobody, to begin with
-    assert link.lenience == 0
+    assert link.least_overdraft == 0
     assert not link.overdraws()
     link.overdraft = 1
     assert link.overdraws()

@@ -18,7 +18,7 @@ from router.amqp.performatives import (
     Source,
 )
 from router.engine import attaching
-from router.engine.deferred import STEPS_A_ROUND, THINGS_A_STEP, THINGS_AT_ONCE
+from router.engine.deferred import ITEMS_AT_ONCE, ITEMS_PER_STEP, STEPS_A_ROUND
 from router.engine.events import ConnectionClosed, LinkDetached, SessionEnded
 from router.engine.losing import AT_ONCE, HANDLES_A_STEP
 from router.errors import AmqpError, Scope
@@ -110,7 +110,7 @@ def test_no_round_resolves_more_than_a_few_deliveries_however_many_connections_a
         receiver.client.over = True
         receiver.client.connection.end_of_input()
     router.end_turn()
-    assert 0 < sum(each.is_over for each in sent) <= STEPS_A_ROUND * THINGS_A_STEP
+    assert 0 < sum(each.is_over for each in sent) <= STEPS_A_ROUND * ITEMS_PER_STEP
     work_off(router)
     assert [each.outcome for each in sent] == [Modified(delivery_failed=True)] * len(sent)
 
@@ -242,7 +242,7 @@ def test_the_deliveries_of_a_lost_receiver_are_resolved_over_several_turns(
     is_detached: bool,
 ) -> None:
     router = Router()
-    sent = THINGS_AT_ONCE + 100
+    sent = ITEMS_AT_ONCE + 100
     receiver, _, sendings = unsettled(router, sent)
     if is_detached:
         receiver.attached = False
@@ -250,7 +250,7 @@ def test_the_deliveries_of_a_lost_receiver_are_resolved_over_several_turns(
     else:
         receiver.client.connection.end_of_input()
     router.end_turn()
-    assert 0 < sum(each.is_over for each in sendings) <= THINGS_AT_ONCE
+    assert 0 < sum(each.is_over for each in sendings) <= ITEMS_AT_ONCE
     work_off(router)
     assert [each.outcome for each in sendings] == [Modified(delivery_failed=True)] * sent
     assert router.table.total().modified == sent
@@ -274,7 +274,7 @@ def test_links_with_handles_far_apart_are_lost_in_order() -> None:
 
 def test_a_delivery_that_is_settled_before_its_turn_keeps_its_outcome() -> None:
     router = Router()
-    sent = THINGS_AT_ONCE + 100
+    sent = ITEMS_AT_ONCE + 100
     receiver, _, sendings = unsettled(router, sent)
     receiver.attached = False
     receiver.client.give(Detach(receiver.handle, closed=True))
@@ -288,7 +288,7 @@ def test_a_delivery_that_is_settled_before_its_turn_keeps_its_outcome() -> None:
 
 def test_the_deliveries_of_a_lost_sender_are_resolved_over_several_turns() -> None:
     router = Router()
-    sent = THINGS_AT_ONCE + 100
+    sent = ITEMS_AT_ONCE + 100
     receiver, sender, _ = unsettled(router, sent)
     connection = sender.client.connection
     session = connection.local_sessions[0]
@@ -304,7 +304,7 @@ def test_the_deliveries_of_a_lost_sender_are_resolved_over_several_turns() -> No
 
 def test_nothing_is_sent_by_a_connection_whose_deliveries_are_still_being_resolved() -> None:
     router = Router()
-    sent = THINGS_AT_ONCE + 100
+    sent = ITEMS_AT_ONCE + 100
     receiver, sender, _ = unsettled(router, sent)
     connection = sender.client.connection
     sender.client.over = True

@@ -97,7 +97,7 @@ def test_unsettled_states_are_told_with_their_neighbours() -> None:
     talk = granted(SECOND) >> [message(number) for number in range(4)]
     session = session_of(talk)
     for delivery, settled in zip(talk.recorder.deliveries, (0, 0, 1, 0), strict=True):
-        session.tell_sender(delivery, bool(settled), 0x24, b"", 0, 0)
+        session.send_state_to_sender(delivery, bool(settled), 0x24, b"", 0, 0)
     heard = [
         (each.performative.first, each.performative.last, each.performative.settled)
         for each in talk.frames()

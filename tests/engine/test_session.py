@@ -29,7 +29,7 @@ from router.amqp.performatives import (
 from router.amqp.types import Symbol
 from router.engine import attaching
 from router.engine.delivery import Delivery
-from router.engine.link import LENIENCE
+from router.engine.link import PEER_OVERDRAFT
 from router.errors import AmqpError
 
 from support.examples import examples
@@ -159,14 +159,14 @@ def test_a_broker_that_goes_beyond_its_credit_keeps_the_link_that_we_attached() 
 
 def test_how_far_beyond_its_credit_is_too_far() -> None:
     talk, link = attached_by_us(1)
-    assert link.overdraft == LENIENCE
+    assert link.overdraft == PEER_OVERDRAFT
     link.overdraft = 1
     # what is granted anew may be exceeded anew; less is, where more had been taken back
     session_of(talk).grant(link, 0, False)
-    assert link.overdraft == LENIENCE
-    link.overdraft = LENIENCE + 1
+    assert link.overdraft == PEER_OVERDRAFT
+    link.overdraft = PEER_OVERDRAFT + 1
     session_of(talk).grant(link, 0, False)
-    assert link.overdraft == LENIENCE + 1
+    assert link.overdraft == PEER_OVERDRAFT + 1
     link.overdraft = 2
     talk.skip() >> message(0) >> message(1) << NOTHING >> message(2)
     talk << failed(Detach, "amqp:link:transfer-limit-exceeded")
@@ -240,7 +240,7 @@ def test_held_frames_narrow_the_window() -> None:
     talk.read(wire(message(8)))
     talk << NOTHING
     session.window.held_frames = 0
-    session.note_window()
+    session.held_frames_gone()
     talk << like(Flow, next_incoming_id=9, incoming_window=8)
 
 
@@ -317,7 +317,7 @@ def test_a_message_that_is_too_large_costs_the_link() -> None:
 
 def told(talk: Talk, number: int, code: Descriptor, *, settled: bool = True) -> None:
     delivery = next(d for d in talk.recorder.deliveries if d.incoming_id == number)
-    session_of(talk).tell_sender(delivery, settled, int(code), EMPTY, 0, 0)
+    session_of(talk).send_state_to_sender(delivery, settled, int(code), EMPTY, 0, 0)
 
 
 def test_equal_outcomes_of_neighbours_are_told_together() -> None:
@@ -353,7 +353,7 @@ def test_a_state_with_fields_is_told_as_it_came() -> None:
     talk = granted() >> message(0)
     state = Modified(delivery_failed=True, message_annotations={Symbol("a"): "b"})
     octets = b".." + encode_composite(state)
-    session_of(talk).tell_sender(
+    session_of(talk).send_state_to_sender(
         talk.recorder.deliveries[0], True, 0x27, memoryview(octets), 2, len(octets) - 2
     )
     talk << Disposition(True, 0, 0, True, state)
@@ -362,7 +362,7 @@ def test_a_state_with_fields_is_told_as_it_came() -> None:
 def test_a_state_larger_than_the_peer_s_frames_is_cut_to_its_outcome() -> None:
     talk = granted(remote=Open("peer", max_frame_size=512)) >> message(0)
     octets = encode_composite(Rejected(Error(Symbol("x"), description="y" * 1000)))
-    session_of(talk).tell_sender(
+    session_of(talk).send_state_to_sender(
         talk.recorder.deliveries[0], True, 0x25, memoryview(octets), 0, len(octets)
     )
     talk << Disposition(True, 0, 0, True, Rejected()) << NOTHING
@@ -403,8 +403,8 @@ def test_a_disposition_is_of_deliveries_of_one_direction(
 def test_telling_a_receiver_that_its_delivery_is_settled() -> None:
     talk = sent(1)
     delivery = session_of(talk).outgoing.find(0)
-    session_of(talk).tell_receiver(delivery, True, 0x24, EMPTY, 0, 0)
-    session_of(talk).tell_receiver(delivery, True, 0x24, EMPTY, 0, 0)
+    session_of(talk).send_state_to_receiver(delivery, True, 0x24, EMPTY, 0, 0)
+    session_of(talk).send_state_to_receiver(delivery, True, 0x24, EMPTY, 0, 0)
     talk << Disposition(False, 0, 0, True, Accepted()) << NOTHING
     assert outgoing(talk).unsettled == 0
 
@@ -415,7 +415,9 @@ def test_a_sender_s_state_larger_than_the_receiver_s_frames_is_cut_too() -> None
     delivery = session_of(talk).outgoing.find(0)
     octets = encode_composite(Rejected(Error(Symbol("x"), description="y" * 1000)))
     talk.skip()
-    session_of(talk).tell_receiver(delivery, True, 0x25, memoryview(octets), 0, len(octets))
+    session_of(talk).send_state_to_receiver(
+        delivery, True, 0x25, memoryview(octets), 0, len(octets)
+    )
     talk << Disposition(False, 0, 0, True, Rejected()) << NOTHING
 
 

@@ -125,7 +125,7 @@ def test_no_flow_is_sent_before_the_peer_s_begin() -> None:
     talk = opened()
     session = beginning.begin(talk.connection)
     talk << Begin
-    session.note_flow()
+    session.schedule_flow()
     talk << NOTHING
 
 

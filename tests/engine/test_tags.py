@@ -108,7 +108,7 @@ def test_a_long_tag_may_come_again_while_others_are_unsettled() -> None:
     talk = linked() >> credit(10)
     first = sent(talk, b"a" * 16)
     sent(talk, b"b" * 16)
-    session_of(talk).tell_receiver(first, True, Accepted.CODE, b"", 0, 0)
+    session_of(talk).send_state_to_receiver(first, True, Accepted.CODE, b"", 0, 0)
     sent(talk, b"a" * 16)
     sent(talk, b"b" * 16)
     heard = told(talk)

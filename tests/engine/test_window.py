@@ -107,7 +107,7 @@ def test_where_held_frames_stay_what_is_left_beside_them_is_used() -> None:
 
 def test_an_opening_waits_while_frames_leave_but_no_longer_than_a_second() -> None:
     window = opened(64, 64 * KIB)
-    window.withheld_at = 10.0
+    window.delayed_since = 10.0
     window.is_moving = True
     assert not window.has_waited(10.25)
     assert window.has_waited(10.5), "none has left since"
@@ -272,7 +272,7 @@ def test_the_links_of_a_used_up_window_are_looked_at_once_a_turn() -> None:
     looked: Any = Looked()
     session.local_links[99] = looked
     for _ in range(100):
-        session.note_window()
+        session.held_frames_gone()
     assert looked.looks <= 1
     del session.local_links[99]
     router.end_turn()

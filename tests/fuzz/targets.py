@@ -30,8 +30,8 @@ from router.amqp.reading_flow import FlowFrame
 from router.amqp.watching import KEPT_BYTES, SeenFrame, Watcher
 from router.config.mistakes import InvalidConfiguration
 from router.config.qdrouterd.converting import format_converted
-from router.config.qdrouterd.form import Form
 from router.config.qdrouterd.reading import parse_dispatch
+from router.config.qdrouterd.syntax import Syntax
 from router.config.structure import structure
 from router.control.network.codec import decode_control, encode_control
 from router.errors import AmqpError
@@ -215,7 +215,7 @@ def trace(octets: bytes) -> None:
 def conf(octets: bytes) -> None:
     """Read a configuration file of Dispatch's, in either syntax, and convert what can be run."""
     text = octets.decode("utf-8", "replace")
-    forms: tuple[Form, ...] = ("sections", "json")
+    forms: tuple[Syntax, ...] = ("sections", "json")
     for form in forms:
         with contextlib.suppress(InvalidConfiguration):
             moved = parse_dispatch(text, form, source="f", weaker_security=True)

@@ -167,7 +167,7 @@ async def exchange(connection: ClientConnection, count: int) -> None:
 
 def observer_of(router: Running) -> object:
     """Return who is told of outcomes."""
-    return router.node.exchange.forwarder.outcomes.observer
+    return router.node.hub.forwarder.outcomes.observer
 
 
 async def test_outcomes_are_told_by_the_run() -> None:

@@ -43,7 +43,7 @@ async def test_one_plugin_samples_at_a_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with running(tmp_path, monkeypatch) as (router, handle):
-        forwarder = router.node.exchange.forwarder
+        forwarder = router.node.hub.forwarder
         assert forwarder.outcomes.sampler is None
         handle.sample_deliveries(0.5)
         with pytest.raises(ValueError, match="sampled already"):

@@ -113,9 +113,9 @@ def test_each_event_that_plugins_can_subscribe_to_comes_from_somewhere() -> None
 async def test_nothing_is_made_of_the_routers_own_connection() -> None:
     async with running_node() as router:
         queue = subscribed(router, *Event.__subclasses__())
-        own = router.node.exchange.own_pump
+        own = router.node.hub.own_pump
         assert own is not None
-        for listener in router.node.exchange.listeners:
+        for listener in router.node.hub.listeners:
             listener(own.connection, object())
         with trio.move_on_after(0):
             await anext(queue)

@@ -24,7 +24,7 @@ from router.hosting.watchdog import (
     code_folder,
 )
 
-# The first look is when the time begins.
+# The first sample is when the time begins.
 LOOKS_UNTIL_HUNG = round(HANG_S / SAMPLE_INTERVAL_S) + 2
 LOOKS_OF_ALL = round(SHARE_OVER_S / SAMPLE_INTERVAL_S)
 
@@ -40,7 +40,7 @@ def frames_of(path: Path, then: str = "frame = inspect.currentframe()") -> Frame
 
 
 class World:
-    """A watchdog whose looks are made by the test, at a file that stands for a plugin."""
+    """A watchdog whose samples are taken by the test, at a file that stands for a plugin."""
 
     def __init__(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.progress = 0.0
@@ -62,9 +62,9 @@ class World:
         """Count the exceptions."""
         self.hung += 1
 
-    def look(self, frame: FrameType | None, elapsed_s: float = SAMPLE_INTERVAL_S) -> None:
+    def take_sample(self, frame: FrameType | None, elapsed_s: float = SAMPLE_INTERVAL_S) -> None:
         """Look once."""
-        self.dog.look(frame, elapsed_s)
+        self.dog.take_sample(frame, elapsed_s)
 
 
 @pytest.fixture
@@ -75,13 +75,13 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
 
 def test_who_keeps_the_event_loop_gets_an_exception(world: World) -> None:
     for _ in range(LOOKS_UNTIL_HUNG - 3):
-        world.look(world.inside)
+        world.take_sample(world.inside)
     assert (world.signals, world.hung) == (0, 0)
     while not world.signals:
-        world.look(world.inside)
+        world.take_sample(world.inside)
     assert (world.signals, world.hung) == (1, 0)
     # tried again until it is raised, which is where the plugin's own code is executed
-    world.look(world.inside)
+    world.take_sample(world.inside)
     assert world.signals == 2
     world.dog._interrupt(0, world.outside)
     with pytest.raises(PluginHung):
@@ -90,27 +90,27 @@ def test_who_keeps_the_event_loop_gets_an_exception(world: World) -> None:
     world.dog._interrupt(0, world.inside)
     # and another one, if it goes on nevertheless
     for _ in range(LOOKS_UNTIL_HUNG):
-        world.look(world.inside)
+        world.take_sample(world.inside)
     assert world.signals > 2
 
 
 def test_one_look_may_stand_for_a_long_time(world: World) -> None:
-    world.look(world.inside, 5.0)
-    world.look(world.inside, 0.7)
+    world.take_sample(world.inside, 5.0)
+    world.take_sample(world.inside, 0.7)
     assert world.signals == 0
-    world.look(world.inside, 0.7)
+    world.take_sample(world.inside, 0.7)
     assert world.signals == 1
 
 
 def test_who_lets_the_event_loop_go_on_does_not(world: World) -> None:
     for _ in range(3 * LOOKS_UNTIL_HUNG):
         world.progress += 1
-        world.look(world.inside)
+        world.take_sample(world.inside)
     for _ in range(3 * LOOKS_UNTIL_HUNG):
-        world.look(world.outside)
-        world.look(None)
+        world.take_sample(world.outside)
+        world.take_sample(None)
     for number in range(3 * LOOKS_UNTIL_HUNG):
-        world.look(world.inside if number % 5 else world.outside)
+        world.take_sample(world.inside if number % 5 else world.outside)
     assert world.signals == 0
 
 
@@ -124,7 +124,7 @@ def test_code_of_the_router_and_of_trio_is_not_interrupted(
     def look() -> None:
         frame = sys._getframe(1)
         for _ in range(LOOKS_UNTIL_HUNG):
-            world.look(frame)
+            world.take_sample(frame)
         assert world.signals
         world.dog._interrupt(0, frame)
         looked.append(frame)
@@ -140,19 +140,19 @@ def test_code_of_the_router_and_of_trio_is_not_interrupted(
 def test_who_takes_more_than_half_of_the_time_is_reported(world: World) -> None:
     for number in range(LOOKS_OF_ALL + 5):
         world.progress += 1
-        world.look(world.inside if number % 5 < 3 else world.outside)
+        world.take_sample(world.inside if number % 5 < 3 else world.outside)
     assert world.flooding == [world.folder]
     # once, until it has done so for as long again
     for _ in range(10):
         world.progress += 1
-        world.look(world.inside)
+        world.take_sample(world.inside)
     assert len(world.flooding) == 1
 
 
 def test_who_takes_half_of_the_time_is_not(world: World) -> None:
     for number in range(3 * LOOKS_OF_ALL):
         world.progress += 1
-        world.look(world.inside if number % 2 else world.outside)
+        world.take_sample(world.inside if number % 2 else world.outside)
     assert not world.flooding
 
 

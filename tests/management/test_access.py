@@ -41,7 +41,7 @@ class Held:
     """A connection as the router holds it."""
 
     connection: Connection
-    tally: EndpointView | None = None
+    counters: EndpointView | None = None
     number: int = 7
 
 

@@ -196,21 +196,21 @@ async def test_a_mistake_of_ours_spoils_one_answer(monkeypatch: pytest.MonkeyPat
 async def test_a_lost_connection_is_made_again() -> None:
     async with running_node(configured()) as running, connect(url(running)) as connection:
         sender = await connection.open_sender(NODE)
-        own = running.node.exchange.own_pump
+        own = running.node.hub.own_pump
         assert own is not None
         own.sock.shutdown(socket.SHUT_RDWR)
-        exchange = running.node.exchange
-        address = exchange.table.in_use(NODE)
+        hub = running.node.hub
+        address = hub.table.in_use(NODE)
         assert address is not None
-        await running.until(lambda: exchange.own_pump is not own and address.consumers)
+        await running.until(lambda: hub.own_pump is not own and address.consumers)
         assert status(await asked(connection, sender, request(operation="GET-TYPES"))) == 200
-        assert running.node.exchange.own_pump is not own
+        assert running.node.hub.own_pump is not own
 
 
 async def test_it_can_be_made_unavailable() -> None:
     closed = (AddressSettings(prefix=NODE, distribution="unavailable"),)
     async with running_node(configured(addresses=closed)) as running:
-        assert running.node.exchange.own_pump is None
+        assert running.node.hub.own_pump is None
         async with connect(url(running)) as connection:
             with pytest.raises(LinkLost, match="not-found"):
                 await connection.open_sender(NODE)
@@ -234,7 +234,7 @@ async def test_shutting_down_ends_it_in_order() -> None:
             running.stop.set()
             with trio.fail_after(5):
                 await running.over.wait()
-            assert running.node.exchange.own_pump is None
+            assert running.node.hub.own_pump is None
     assert [line["event"] for line in logs if line["log_level"] != "info"] == []
 
 

@@ -280,7 +280,7 @@ async def test_what_this_router_has_no_part_for_is_said_so(entity_type: Any) -> 
         assert "this router does not support it yet" in answered.description
 
 
-COUNTED = {each.name for each in ROUTER.attributes if each.kind == "integer" and not each.given}
+COUNTED = {each.name for each in ROUTER.attributes if each.kind == "integer" and not each.setting}
 
 
 async def test_saying_what_is_there_already_changes_nothing() -> None:

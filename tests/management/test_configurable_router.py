@@ -10,6 +10,6 @@ from router.node import Node
 def test_a_node_is_changeable() -> None:
     configuration = Configuration()
     # mypy looks whether this holds
-    changeable: ConfigurableRouter = Node(configuration)
-    assert changeable.configuration is configuration
-    assert callable(changeable.apply)
+    configurable: ConfigurableRouter = Node(configuration)
+    assert configurable.configuration is configuration
+    assert callable(configurable.apply)

@@ -181,7 +181,7 @@ async def test_paths_are_relative_to_the_router_s_own_file(tmp_path: Path) -> No
 
 async def test_where_it_is_saved_is_told(tmp_path: Path) -> None:
     async with managed() as (running, management):
-        running.node.keeper = StateFile(tmp_path / "state")
+        running.node.state_file = StateFile(tmp_path / "state")
         done = await management.request("APPLY", {}, '[[listener]]\nname = "l"\nport = 0\n')
         assert done["saved"] == str(tmp_path / "state")
         assert (tmp_path / "state").exists()

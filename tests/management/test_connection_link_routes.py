@@ -52,7 +52,7 @@ async def names(connection: ClientConnection) -> list[str]:
 
 async def test_a_connection_has_link_routes_of_its_own() -> None:
     async with running_node(CONFIGURATION) as running, connect(url(running)) as connection:
-        routes = running.node.exchange.forwarder.link_routes
+        routes = running.node.hub.forwarder.link_routes
         for number in range(3):
             code, body = await create(
                 connection, f"lr-{number}", pattern=f"*/hi/{number}", direction="in"
@@ -97,7 +97,7 @@ async def test_a_connection_has_link_routes_of_its_own() -> None:
 async def test_what_is_none_is_refused(body: dict[str, Any]) -> None:
     async with running_node(CONFIGURATION) as running, connect(url(running)) as connection:
         assert (await create(connection, "none", **body))[0] == 400
-        assert len(running.node.exchange.forwarder.link_routes) == 0
+        assert len(running.node.hub.forwarder.link_routes) == 0
 
 
 async def test_a_name_is_had_once() -> None:

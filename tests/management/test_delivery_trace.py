@@ -202,12 +202,12 @@ async def test_what_is_asked_wrongly_is_refused(asked: Any, why: str) -> None:
 async def test_what_is_remembered_is_bounded() -> None:
     async with attached(2 * MAX_FOLLOWED) as (running, sender, _target):
         trace = Trace(1, "nowhere", None, Account(Ledger()))
-        exchange = running.node.exchange
-        deliveries = DeliveryTracer(trace, DeliveryFilter(address="q"), exchange, lambda _: False)
-        exchange.traces.listen(lambda _: True, deliveries.hear, deliveries.turned)
+        hub = running.node.hub
+        deliveries = DeliveryTracer(trace, DeliveryFilter(address="q"), hub, lambda _: False)
+        hub.tracer.add_listener(lambda _: True, deliveries.on_frame, deliveries.on_processed)
         for number in range(MAX_FOLLOWED + 50):
             await sender.transfer(number, settled=False)
-        await running.until(lambda: deliveries.seen == MAX_FOLLOWED + 50)
+        await running.until(lambda: deliveries.followed_total == MAX_FOLLOWED + 50)
         assert deliveries.followed == MAX_FOLLOWED
 
 
@@ -216,9 +216,9 @@ async def test_what_is_remembered_is_bounded() -> None:
 async def test_frames_that_are_wrong_are_left_to_the_engine(field: int, wrong: Any) -> None:
     async with attached() as (running, sender, target):
         trace = Trace(1, "nowhere", None, Account(Ledger()))
-        exchange = running.node.exchange
-        deliveries = DeliveryTracer(trace, DeliveryFilter(address="q"), exchange, lambda _: False)
-        exchange.traces.listen(lambda _: True, deliveries.hear, deliveries.turned)
+        hub = running.node.hub
+        deliveries = DeliveryTracer(trace, DeliveryFilter(address="q"), hub, lambda _: False)
+        hub.tracer.add_listener(lambda _: True, deliveries.on_frame, deliveries.on_processed)
         fields: list[Any] = [UInt(0), UInt(0), b"t", UInt(0), False]
         value = wrong if not isinstance(wrong, int) or wrong is True else _integer(wrong)
         fields[field] = value

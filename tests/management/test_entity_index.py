@@ -134,7 +134,7 @@ async def test_an_entity_has_its_place_until_it_is_another() -> None:
 @examples(100)
 @given(st.lists(STEP, max_size=20))
 async def test_an_index_that_was_changed_is_as_one_made_anew(steps: list[Any]) -> None:
-    view = RouterView("r", "h", EXCHANGES, Node(EXCHANGES).exchange, 0.0)
+    view = RouterView("r", "h", EXCHANGES, Node(EXCHANGES).hub, 0.0)
     for step in steps:
         before = view.configuration
         view.configuration, edits = edited(before, step)

@@ -58,11 +58,12 @@ async def test_every_value_is_of_its_kind_and_can_be_sent() -> None:
             await peer.sender(address)
         await peer.sender(None)
         node = running.node
-        exchange, control = node.exchange, node.control
-        router = RouterView("router", "host", configuration, exchange, 0.0, control=control)
+        hub, control = node.hub, node.control
+        router = RouterView("router", "host", configuration, hub, 0.0, control=control)
         scope = running.pumps[0].connection
-        node.control.link_routes.ask(LinkRouteRule("own", "out", False, "own", scope=scope))
-        router.asker = running.pumps[0].number
+        own = LinkRouteRule("own", "out", False, "own", scope=scope)
+        node.control.link_routes.add_requested(own)
+        router.requester_number = running.pumps[0].number
         for entity_type, entities in ENTITY_TYPES.values():
             identities = []
             for entity in filter(None, entities(router)):

@@ -175,7 +175,7 @@ async def test_the_socket_and_then_the_memory_are_full() -> None:
     async with asking() as router, receiving(router, receive_buffer_bytes=4096) as peer:
         await peer.grant(1000, handle=1)
         sender = await router.client.open_sender("q")
-        turn = router.running.node.exchange.turn
+        turn = router.running.node.hub.turn
         async with trio.open_nursery() as nursery:
 
             async def send() -> None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
+
 from router.config.auto_links import AutoLinkSettings
+from router.core.addresses.rules import AddressRule
 from router.management.explain import explain
 from router.management.requests import Request
 
@@ -82,3 +85,11 @@ def test_one_that_is_there() -> None:
         "retrySeconds": None,
     }
     assert explained(router, "receive")["flows"]
+
+
+def test_those_of_a_fallback_are_told_at_each_phase() -> None:
+    router = ControlledRouter([AddressRule(True, "q", "balanced", egress_phase=1, fallback=True)])
+    plans = [OUT, attrs.evolve(OUT, name="spare", fallback=True)]
+    properties = {"operation": "EXPLAIN", "address": "q", "direction": "receive"}
+    told = explain(view_of(router, *plans), Request(properties, None))
+    assert [each["name"] for each in told["autoLinks"]] == ["spare"]

@@ -7,7 +7,7 @@ from typing import Any
 from router.config.link_routes import LinkRouteSettings
 from router.config.model import AddressSettings, Configuration, ListenerSettings
 from router.config.redirects import RedirectSettings
-from router.core.link_routes.route_outlets import REST_S
+from router.core.link_routes.route_outlets import BACK_OFF_S
 from router.engine.states import ConnectionState
 from router.management.explain import explain
 from router.management.explain_link_route import explain_link_route
@@ -58,7 +58,7 @@ async def test_where_links_go_and_who_is_next() -> None:
             assert [each["chosen"] for each in route["containers"]] == [True, False]
             again = explained(running, "orders/eu")
             assert again["linkRoute"] == route
-            assert len(running.node.exchange.forwarder.link_routes) == 2
+            assert len(running.node.hub.forwarder.link_routes) == 2
 
 
 async def test_others_are_not_forwarded() -> None:
@@ -77,15 +77,15 @@ async def test_a_container_that_is_not_asked_says_why() -> None:
     ):
         await one.begin(container_id="one")
         await two.begin(container_id="two")
-        route = running.node.exchange.forwarder.link_routes.find("orders", is_sender=True)
+        route = running.node.hub.forwarder.link_routes.find("orders", is_sender=True)
         assert route is not None
-        first, second = (outlet for way in route.ways for outlet in way.outlets.values())
-        first.refused_at = running.node.exchange.turn.now
+        first, second = (outlet for way in route.link_routes for outlet in way.outlets.values())
+        first.refused_at = running.node.hub.turn.now
         told = explain_link_route(view_of(running), route, "orders")
         containers = told["linkRoute"]["containers"]
         assert [each["reason"] for each in containers] == ["refused", None]
         assert [each["chosen"] for each in containers] == [False, True]
-        first.refused_at -= REST_S
+        first.refused_at -= BACK_OFF_S
         state, second.connection.state = second.connection.state, int(ConnectionState.CLOSE_RCVD)
         told = explain_link_route(view_of(running), route, "orders")
         second.connection.state = state

@@ -32,7 +32,7 @@ CONFIGURATION = Configuration(
 def view() -> RouterView:
     """Return the view of a router with many addresses configured."""
     node = Node(CONFIGURATION)
-    return RouterView("solo", "host", node.configuration, node.exchange, 0.0)
+    return RouterView("solo", "host", node.configuration, node.hub, 0.0)
 
 
 async def found(**properties: Any) -> Any:

@@ -23,7 +23,7 @@ LISTENERS = tuple(ListenerSettings(port=6000 + n, name=f"l{n}") for n in range(3
 def ask(body: Any = None, **properties: Any) -> Answer:
     """Return the answer of a router with three listeners and no connections."""
     node = Node(Configuration(router=RouterSettings(id="solo"), listeners=LISTENERS))
-    router = RouterView("solo", "host", node.configuration, node.exchange, 0.0)
+    router = RouterView("solo", "host", node.configuration, node.hub, 0.0)
     return trio.run(answer, router, Request(properties, body))
 
 

@@ -32,7 +32,7 @@ ATTRIBUTE = ManagedAttribute("name", "string", "Its name.")
         (ports.Plugins, PluginHost),
         (ports.ReportedAttribute, ATTRIBUTE),
         (ports.ReportedType, ManagedType("thing", "A thing.", (ATTRIBUTE,), tuple)),
-        (ports.RouterInternals, Node(Configuration()).exchange),
+        (ports.RouterInternals, Node(Configuration()).hub),
     ],
     ids=lambda each: getattr(each, "__name__", ""),
 )
@@ -44,9 +44,9 @@ def test_the_router_has_what_management_needs(port: type, provider: object) -> N
 async def test_connections_and_their_frames_have_what_management_needs() -> None:
     heard: list[Frame] = []
     async with running_node() as running:
-        running.node.exchange.traces.listen(lambda _: True, heard.append)
+        running.node.hub.tracer.add_listener(lambda _: True, heard.append)
         async with dialled(running.address) as peer:
             await peer.begin()
-            (pump,) = running.node.exchange.pumps.values()
+            (pump,) = running.node.hub.pumps.values()
     for port, provider in ((ports.ConnectionRecord, pump), (ports.TracedFrame, heard[0])):
         assert missing(port, provider) == set()

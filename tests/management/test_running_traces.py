@@ -46,7 +46,7 @@ async def test_without_credit_lines_wait_and_then_are_dropped() -> None:
             await management.request("TRACE", None, {"to": receiver.address, "all": True})
             view = running.node.view
             assert view is not None
-            (trace,) = view.streams.under_way.values()
+            (trace,) = view.running_traces.by_number.values()
             most = MAX_WAITING_LINES + LINES_PER_MESSAGE * (MAX_UNSETTLED_MESSAGES + 4)
             for _ in range(3 * most):
                 trace.add({"kind": "frame"})

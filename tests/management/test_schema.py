@@ -54,12 +54,12 @@ def test_settings_are_attributes_under_their_names(entity: Entity) -> None:
     for name, attribute in made.items():
         setting = setting_of(fields[name])
         assert attribute.meaning == setting.description
-        assert attribute.given is not None
-        assert attribute.given.allowed == setting.kind.words
-        assert attribute.given.default
+        assert attribute.setting is not None
+        assert attribute.setting.allowed == setting.kind.words
+        assert attribute.setting.default
         assert attribute.can_be_created_with
         fixed = RESTART_ONLY.get((entity.name, fields[name].name), "")
-        assert (attribute.given.fixed, attribute.can_be_updated) == (fixed, not fixed)
+        assert (attribute.setting.why_fixed, attribute.can_be_updated) == (fixed, not fixed)
 
 
 def test_what_has_no_default_is_required() -> None:
@@ -67,7 +67,7 @@ def test_what_has_no_default_is_required() -> None:
         (entity.name, each.name)
         for entity in ENTITIES
         for each in settings_attributes(entity)
-        if each.given is not None and each.given.is_required
+        if each.setting is not None and each.setting.is_required
     }
     assert required == {
         ("linkRoute", "direction"),

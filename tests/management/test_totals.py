@@ -36,7 +36,7 @@ async def test_a_request_came_in_and_its_answer_went_out() -> None:
             for _ in range(2):
                 await asked(connection, sender, request(operation="GET-TYPES"))
         await running.until_empty()
-        observed = running.node.exchange
+        observed = running.node.hub
         total, counted = observed.table.total(), summed(observed).counters
         assert (total.ingress, total.egress) == (4, 4)
         assert (counted.ingress, counted.egress, counted.told_accepted) == (2, 2, 2)
@@ -44,15 +44,15 @@ async def test_a_request_came_in_and_its_answer_went_out() -> None:
 
 async def test_few_addresses_and_links_are_added_up_in_each_step() -> None:
     async with running_node() as running, dialled(running.address) as peer:
-        table = running.node.exchange.table
+        table = running.node.hub.table
         for number in range(100 * ITEMS_PER_STEP):
             table.enter(f"q{number}")
         await peer.begin()
         for number in range(3 * ITEMS_PER_STEP):
             await peer.attach_receiver(f"q{number}", credit=0, handle=number)
-        steps = list(compute_totals(running.node.exchange))
+        steps = list(compute_totals(running.node.hub))
         assert len(steps) >= 100 + 2
-        assert summed(running.node.exchange).links == 3 * ITEMS_PER_STEP
+        assert summed(running.node.hub).links == 3 * ITEMS_PER_STEP
 
 
 async def test_few_links_of_an_address_are_added_up_in_each_step() -> None:
@@ -60,7 +60,7 @@ async def test_few_links_of_an_address_are_added_up_in_each_step() -> None:
         await peer.begin()
         for number in range(2 * LINKS_PER_STEP):
             await peer.attach_receiver("q", credit=0, handle=number)
-        address = running.node.exchange.table.in_use("q")
+        address = running.node.hub.table.in_use("q")
         assert address is not None
         assert len(list(compute_link_sums(address))) == 2
         *steps, told = view_of(running).address(address)

@@ -102,8 +102,8 @@ async def test_there_may_be_so_many_and_they_end_with_their_receiver() -> None:
         view = running.node.view
         assert view is not None
         await receiver.aclose()
-        await running.until(lambda: not view.streams.under_way)
-        assert running.node.exchange.traces.is_idle()
+        await running.until(lambda: not view.running_traces.by_number)
+        assert running.node.hub.tracer.is_idle()
         again = await management.open_receiver(credit=1)
         await management.request("TRACE", None, {"to": again.address, "all": True})
 

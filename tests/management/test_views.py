@@ -58,7 +58,7 @@ async def test_what_is_counted_is_added_up_once() -> None:
         receiver = await peer.receiver("q")
         sender = await peer.sender("q", settled=True)
         router = view_of(running)
-        (before,) = router.counted()
+        (before,) = router.with_totals()
         assert before is not None
         assert before.totals is before.totals
         await threaded(sender.send, Message(body="one"))
@@ -72,8 +72,8 @@ async def test_time_without_credit_is_reckoned_from_when_it_ended() -> None:
         await peer.attach_receiver("q", credit=0)
         router = view_of(running)
         (link,) = router.links()
-        turn = running.node.exchange.turn
-        link.link.dry_since = 1000.0
+        turn = running.node.hub.turn
+        link.link.no_credit_since = 1000.0
         turn.now = 1009.5
         assert (link.zero_credit_s, router.totals.links_blocked) == (9, 0)
         turn.now = 1010.5

@@ -161,11 +161,11 @@ def read_after(
     table: AddressTable, limit: int, steps: list[tuple[str, str, int]]
 ) -> Iterator[dict[str, int]]:
     """Yield the ingress counts by label of each reading that the steps ask for."""
-    exchange = RouterHub(table, 2**20, 65536)
-    labels, none = AddressLabels(table, limit), ConnectionLabels(exchange, 0)
+    hub = RouterHub(table, 2**20, 65536)
+    labels, none = AddressLabels(table, limit), ConnectionLabels(hub, 0)
     for step, name, count in [*steps, ("read", "", 0)]:
         if step == "read":
-            series = ingress(take_reading(exchange, labels, none, 0.0))
+            series = ingress(take_reading(hub, labels, none, 0.0))
             assert sum(series.values()) == table.total().ingress
             yield series
         else:
@@ -184,18 +184,59 @@ def test_no_series_ever_ends_or_falls(steps: list[tuple[str, str, int]], limit: 
         before = series
 
 
+@given(st.lists(st.tuples(STEPS, st.integers(0, 9)), max_size=4))
+def test_no_series_falls_when_the_limit_changes(
+    periods: list[tuple[list[tuple[str, str, int]], int]],
+) -> None:
+    table = new_table()
+    hub = RouterHub(table, 2**20, 65536)
+    labels, none = AddressLabels(table, 0), ConnectionLabels(hub, 0)
+    before: dict[str, int] = {}
+    for steps, limit in periods:
+        labels.limit = limit
+        for step, name, count in [*steps, ("read", "", 0)]:
+            if step != "read":
+                change(table, step, name, count)
+                continue
+            series = ingress(take_reading(hub, labels, none, 0.0))
+            assert sum(series.values()) == table.total().ingress
+            for label, value in before.items():
+                assert series[label] >= value
+            before = series
+
+
+def test_addresses_get_labels_when_the_limit_is_raised() -> None:
+    table = new_table()
+    hub = RouterHub(table, 2**20, 65536)
+    labels, none = AddressLabels(table, 0), ConnectionLabels(hub, 0)
+    deliver(table, "a", 5)
+    address = table.in_use("a")
+    assert address is not None
+    address.counters.count_forwarded(0.1, 2)
+    assert ingress(take_reading(hub, labels, none, 0.0)) == {OTHER: 5}
+    labels.limit = 1
+    assert ingress(take_reading(hub, labels, none, 0.0)) == {"a": 0, OTHER: 5}
+    deliver(table, "a", 2)
+    address.counters.count_forwarded(0.1, 1)
+    read = take_reading(hub, labels, none, 0.0)
+    assert ingress(read) == {"a": 2, OTHER: 5}
+    latencies = {each.label: each.counters.forward_latency for each in read.addresses}
+    counts = {label: sum(each.counts()) for label, each in latencies.items() if each is not None}
+    assert counts == {"a": 1, OTHER: 2}
+
+
 @given(STEPS, st.integers(0, 4))
 def test_no_series_falls_that_is_read_while_it_changes(
     steps: list[tuple[str, str, int]], limit: int
 ) -> None:
     table = new_table()
-    exchange = RouterHub(table, 2**20, 65536)
-    labels, none = AddressLabels(table, limit), ConnectionLabels(exchange, 0)
+    hub = RouterHub(table, 2**20, 65536)
+    labels, none = AddressLabels(table, limit), ConnectionLabels(hub, 0)
     before: dict[str, int] = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reading, "ADDRESSES_AT_ONCE", 1)
         for _ in range(3):
-            walk = reading.read_in_steps(exchange, labels, none, 0.0)
+            walk = reading.read_in_steps(hub, labels, none, 0.0)
             next(walk, None)
             for step, name, count in steps:
                 if step == "read":
@@ -214,6 +255,6 @@ def test_no_series_falls_that_is_read_while_it_changes(
                 assert series[label] >= value
             assert sum(series.values()) <= table.total().ingress
             before = series
-    series = ingress(take_reading(exchange, labels, none, 0.0))
+    series = ingress(take_reading(hub, labels, none, 0.0))
     assert sum(series.values()) == table.total().ingress
     assert all(series[label] >= value for label, value in before.items())

@@ -19,7 +19,7 @@ from router.metrics.reading import Reading, take_reading
 from router.net.connection_counters import ConnectionCounters
 from router.net.router_hub import RouterHub
 
-from support.readings import idle_exchange
+from support.readings import idle_hub
 from support.transcripts import server_settings
 
 STEPS = st.lists(
@@ -39,53 +39,51 @@ class Carried:
     """A connection without a socket."""
 
     connection: Connection
-    tally: ConnectionCounters
+    counters: ConnectionCounters
 
 
 class Connections:
-    """An exchange whose connections come, carry octets and go as a test says."""
+    """A hub whose connections come, carry octets and go as a test says."""
 
     def __init__(self, limit: int) -> None:
-        self.exchange: Any = idle_exchange()
-        self.exchange.turn.now = 1000.0
-        self.endpoints = [self.exchange.add_tally("amqp", way, "normal") for way in ("in", "out")]
-        self.labels = ConnectionLabels(self.exchange, limit)
+        self.hub: Any = idle_hub()
+        self.hub.turn.now = 1000.0
+        self.endpoints = [self.hub.add_counters("amqp", way, "normal") for way in ("in", "out")]
+        self.labels = ConnectionLabels(self.hub, limit)
         self.made = 0
         # octets of all that there were, by endpoint
         self.carried = {"in": 0, "out": 0}
 
     def connect(self, *, is_client: bool = False, container: str = "peer") -> int:
         """Open a connection and return its number."""
-        exchange: RouterHub = self.exchange
-        connection = Connection(
-            server_settings(), exchange.forwarder, exchange.turn, "peer", is_client
-        )
+        hub: RouterHub = self.hub
+        connection = Connection(server_settings(), hub.forwarder, hub.turn, "peer", is_client)
         connection.remote_open = Open(container)
         connection.user = "someone"
         self.made += 1
-        self.exchange.pumps[self.made] = Carried(connection, self.endpoints[is_client])
+        self.hub.pumps[self.made] = Carried(connection, self.endpoints[is_client])
         return self.made
 
     def carry(self, number: int, count: int) -> None:
         """Let octets in and as many out."""
-        pump = self.exchange.pumps[number]
+        pump = self.hub.pumps[number]
         pump.connection.received_bytes += count
         pump.connection.sent_bytes += count
-        self.carried[pump.tally.direction] += count
+        self.carried[pump.counters.direction] += count
 
     def wait(self, seconds: float = MIN_AGE_S) -> None:
         """Let time pass."""
-        self.exchange.turn.now += seconds
+        self.hub.turn.now += seconds
 
     def read(self) -> Reading:
         """Take a reading of the metrics."""
-        addresses = AddressLabels(self.exchange.table, 0)
-        return take_reading(self.exchange, addresses, self.labels, 0.0)
+        addresses = AddressLabels(self.hub.table, 0)
+        return take_reading(self.hub, addresses, self.labels, 0.0)
 
     def read_in_steps(self) -> Generator[None, None, Reading]:
         """Take a reading of the metrics, with a step for each connection."""
-        addresses = AddressLabels(self.exchange.table, 0)
-        return reading.read_in_steps(self.exchange, addresses, self.labels, 0.0)
+        addresses = AddressLabels(self.hub.table, 0)
+        return reading.read_in_steps(self.hub, addresses, self.labels, 0.0)
 
     def shown(self) -> set[str]:
         """Return the connections that have labels of their own."""
@@ -106,7 +104,7 @@ def test_who_has_not_lasted_has_no_label() -> None:
 def test_a_connection_that_is_not_open_has_no_label() -> None:
     connections = Connections(10)
     number = connections.connect()
-    connections.exchange.pumps[number].connection.remote_open = None
+    connections.hub.pumps[number].connection.remote_open = None
     connections.wait()
     assert connections.shown() == set()
 
@@ -128,7 +126,7 @@ def test_a_free_label_goes_to_who_came_after() -> None:
     connections.carry(1, 5)
     connections.wait()
     assert connections.shown() == {"1"}
-    connections.exchange.leave(1)
+    connections.hub.leave(1)
     connections.connect()
     # the second found none free, and what it carries has been told among the others
     assert connections.shown() == set()
@@ -148,7 +146,7 @@ def test_who_was_there_when_nothing_was_shown_may_be_shown_later() -> None:
 def test_labels_say_whose_it_is() -> None:
     connections = Connections(1)
     number = connections.connect(container="c" * 1000)
-    labels = labels_of(number, connections.exchange.pumps[number])
+    labels = labels_of(number, connections.hub.pumps[number])
     assert len(labels) == len(LABELS)
     assert (labels[0], labels[1], labels[3]) == ("1", "amqp", "someone")
     assert len(labels[2]) == LONGEST_LABEL
@@ -158,7 +156,7 @@ def test_gauges_of_all_add_up_whoever_has_a_label() -> None:
     connections = Connections(1)
     for _ in range(3):
         number = connections.connect()
-        connections.exchange.pumps[number].connection.held_bytes = 7
+        connections.hub.pumps[number].connection.held_bytes = 7
     connections.wait()
     connections.connect()
     reading = connections.read()
@@ -171,7 +169,7 @@ def test_no_series_ever_falls(steps: list[tuple[str, Any]], limit: int) -> None:
     before: dict[str, int] = {}
     endpoints_before = {"in": 0, "out": 0}
     for step, what in [*steps, ("read", 0)]:
-        present = list(connections.exchange.pumps)
+        present = list(connections.hub.pumps)
         if step == "connect":
             connections.connect(is_client=what)
         elif step == "wait":
@@ -179,7 +177,7 @@ def test_no_series_ever_falls(steps: list[tuple[str, Any]], limit: int) -> None:
         elif step == "carry" and present:
             connections.carry(present[what % len(present)], what)
         elif step == "end" and present:
-            connections.exchange.leave(present[what % len(present)])
+            connections.hub.leave(present[what % len(present)])
         elif step == "read":
             reading = connections.read()
             series = {each.labels[0]: each.traffic.received_bytes for each in reading.connections}
@@ -187,9 +185,9 @@ def test_no_series_ever_falls(steps: list[tuple[str, Any]], limit: int) -> None:
             for number, octets in series.items():
                 assert octets >= before.get(number, 0)
             for number in before.keys() - series.keys():
-                assert int(number) not in connections.exchange.pumps
+                assert int(number) not in connections.hub.pumps
             before = series
-            endpoints = {e.tally.direction: e.traffic.received_bytes for e in reading.endpoints}
+            endpoints = {e.counters.direction: e.traffic.received_bytes for e in reading.endpoints}
             # whatever has ended is in here, and nothing twice
             assert endpoints == connections.carried
             assert all(endpoints[way] >= endpoints_before[way] for way in endpoints)
@@ -208,7 +206,7 @@ def test_no_series_falls_that_is_read_while_it_changes(
         for _ in range(3):
             walk = connections.read_in_steps()
             for step, what in steps:
-                present = list(connections.exchange.pumps)
+                present = list(connections.hub.pumps)
                 if step == "connect":
                     connections.connect(is_client=what)
                 elif step == "wait":
@@ -216,7 +214,7 @@ def test_no_series_falls_that_is_read_while_it_changes(
                 elif step == "carry" and present:
                     connections.carry(present[what % len(present)], what)
                 elif step == "end" and present:
-                    connections.exchange.leave(present[what % len(present)])
+                    connections.hub.leave(present[what % len(present)])
                 elif step == "read":
                     # others have had their turn; one step more
                     with contextlib.suppress(StopIteration):
@@ -225,12 +223,12 @@ def test_no_series_falls_that_is_read_while_it_changes(
             series = {each.labels[0]: each.traffic.received_bytes for each in read.connections}
             for number in before.keys() & series.keys():
                 assert series[number] >= before[number]
-            totals = {e.tally.direction: e.traffic.received_bytes for e in read.endpoints}
+            totals = {e.counters.direction: e.traffic.received_bytes for e in read.endpoints}
             for way, total in totals.items():
                 assert totals_before[way] <= total <= connections.carried[way]
             before, totals_before = series, totals
     # and when it stands still, all has been counted, once
-    after = {e.tally.direction: e.traffic.received_bytes for e in connections.read().endpoints}
+    after = {e.counters.direction: e.traffic.received_bytes for e in connections.read().endpoints}
     assert after == connections.carried
 
 
@@ -248,13 +246,13 @@ def test_very_many_connections_are_looked_at_in_several_steps() -> None:
     connections = Connections(limit=1)
     for _ in range(2500):
         connections.connect()
-    now = connections.exchange.turn.now + MIN_AGE_S
+    now = connections.hub.turn.now + MIN_AGE_S
     steps = connections.labels.assign_in_steps(now)
     next(steps)
-    assert connections.exchange.shown == set()
+    assert connections.hub.individually_shown == set()
     # one that ends meanwhile gets no label
-    del connections.exchange.pumps[1]
+    del connections.hub.pumps[1]
     assert len(list(steps)) == 1
-    assert len(connections.exchange.shown) == 1
-    assert connections.exchange.shown.isdisjoint({1})
+    assert len(connections.hub.individually_shown) == 1
+    assert connections.hub.individually_shown.isdisjoint({1})
     assert len(connections.labels.late) == 2498

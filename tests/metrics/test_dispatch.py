@@ -13,7 +13,7 @@ from router.metrics.dispatch import DISPATCH, DispatchMetric
 from support import audit
 from support.blocking_proton import Peer, send, settle
 from support.in_memory import Router
-from support.readings import idle_exchange, reading_of
+from support.readings import idle_hub, reading_of
 from support.scraping import Scrape, running_node
 
 # what Dispatch 1.19 shows of a router, without the memory pools
@@ -88,11 +88,11 @@ async def test_they_can_be_left_out() -> None:
 
 
 def test_deliveries_of_route_containers_are_counted_apart() -> None:
-    exchange = idle_exchange()
+    hub = idle_hub()
     for role, count in (("normal", 5), ("route-container", 2), ("route-container", 3)):
-        tally = exchange.add_tally(f"{role}-{count}", "in", role)
-        tally.past.add(Traffic(received_deliveries=count, sent_deliveries=10 * count))
-    reading = reading_of(exchange)
+        counters = hub.add_counters(f"{role}-{count}", "in", role)
+        counters.past.add(Traffic(received_deliveries=count, sent_deliveries=10 * count))
+    reading = reading_of(hub)
     found = {each.name: each.read(reading) for each in DISPATCH}
     assert found["qdr_deliveries_ingress_route_container_total"] == 5
     assert found["qdr_deliveries_egress_route_container_total"] == 50

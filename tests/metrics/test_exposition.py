@@ -31,11 +31,11 @@ def exposition(*addresses: str, limit: int = 100) -> Exposition:
     table = AddressTable([], "balanced", lambda _: "")
     for name in addresses:
         assert table.enter(name) is not None
-    exchange = RouterHub(table, 2**20, 65536)
-    exchange.add_tally("amqp", "in", "normal")
-    broker = exchange.add_tally("broker", "out", "route-container")
-    broker.status = ConnectorStatus((Place("b", 1, "b"),), exchange.turn.now)
-    shown = Exposition(exchange, MetricsSettings(address_label_limit=limit))
+    hub = RouterHub(table, 2**20, 65536)
+    hub.add_counters("amqp", "in", "normal")
+    broker = hub.add_counters("broker", "out", "route-container")
+    broker.status = ConnectorStatus((Place("b", 1, "b"),), hub.turn.now)
+    shown = Exposition(hub, MetricsSettings(address_label_limit=limit))
     shown.collector.log_lines = lambda: {"info": 1}
     hosted = HostedPlugin(PluginSettings(plugin="example"))
     reading = PluginsReading([hosted], [("example", "crashed", 1)])

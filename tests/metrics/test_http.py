@@ -22,7 +22,7 @@ from router.config.model import AddressSettings, ListenerSettings
 from router.metrics import http as http_module
 from router.metrics.http import App, Health, HttpListener
 from router.metrics.readiness import Readiness
-from router.net import hub as exchange_module
+from router.net import hub as hub_module
 from router.net.arrivals import accept_fairly
 
 from support.blocking_proton import Peer, send, threaded
@@ -77,10 +77,10 @@ async def test_readiness_says_what_is_lacking() -> None:
 
 async def test_a_router_whose_management_is_lost_is_not_ready_until_it_is_back() -> None:
     async with running_node() as running:
-        own = running.node.exchange.own_pump
+        own = running.node.hub.own_pump
         assert own is not None
         own.connection.close()
-        running.node.exchange.finish_turn()
+        running.node.hub.finish_turn()
         response = await running.request("/readyz")
         assert (response.status, response.text) == (503, "$management has no agent\n")
         with trio.fail_after(PATIENCE_S):
@@ -179,7 +179,7 @@ AMQP = {"endpoint": "amqp", "direction": "in", "role": "normal"}
 async def test_a_router_whose_clock_stands_still_is_not_healthy(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(exchange_module, "STUCK_S", -1.0)
+    monkeypatch.setattr(hub_module, "STUCK_S", -1.0)
     async with running_node() as running:
         response = await running.request("/healthz")
     assert response.status == 503

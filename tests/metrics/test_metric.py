@@ -6,7 +6,7 @@ import pytest
 
 from router.metrics.metric import HistogramValue, Metric, unlabelled
 
-from support.readings import idle_exchange, reading_of
+from support.readings import idle_hub, reading_of
 
 
 def test_buckets_are_cumulated() -> None:
@@ -26,4 +26,4 @@ def test_what_a_metric_is_by() -> None:
 
 
 def test_one_has_no_labels() -> None:
-    assert unlabelled(lambda r: r.uptime_s)(reading_of(idle_exchange())) == [((), 1.5)]
+    assert unlabelled(lambda r: r.uptime_s)(reading_of(idle_hub())) == [((), 1.5)]

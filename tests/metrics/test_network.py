@@ -30,7 +30,7 @@ def test_what_is_read_of_a_network() -> None:
     network.start()
     network.run(2)
     host = network.hosts["C"]
-    host.turn(lambda: host.reach.want("M0q", Interest(1)))
+    host.turn(lambda: host.reach.set_own_interest("M0q", Interest(1)))
     network.run(1)
     reading = read_network(network.hosts["A"].control.network)
     assert (reading.connections, reading.neighbours, reading.routers) == (1, 1, 2)

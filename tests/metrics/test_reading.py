@@ -270,7 +270,7 @@ async def test_stolen_links_and_refusals_are_counted() -> None:
         for handle in range(3):
             await peer.say(attach_receiver(handle, name="same"))
             await peer.hear_until(Attach)
-        running.node.exchange.forwarder.link_names.stealing = "never"
+        running.node.hub.forwarder.link_names.stealing = "never"
         await peer.say(attach_receiver(3, name="same"))
         await peer.hear_until(Attach)
         scraped = await running.scrape()
@@ -300,9 +300,9 @@ async def test_few_links_of_a_connection_are_read_in_each_step() -> None:
         await peer.begin()
         for number in range(links):
             await peer.attach_receiver("q", handle=number)
-        exchange = running.node.exchange
-        labels, none = AddressLabels(exchange.table, 1), ConnectionLabels(exchange, 0)
-        assert len(list(read_in_steps(exchange, labels, none, 0.0))) == 2
+        hub = running.node.hub
+        labels, none = AddressLabels(hub.table, 1), ConnectionLabels(hub, 0)
+        assert len(list(read_in_steps(hub, labels, none, 0.0))) == 2
 
 
 async def test_few_receivers_of_addresses_are_looked_at_in_each_step(
@@ -313,7 +313,7 @@ async def test_few_receivers_of_addresses_are_looked_at_in_each_step(
         await peer.begin()
         for number in range(200):
             await peer.attach_receiver(f"q{number % 10}", handle=number)
-        exchange = running.node.exchange
-        labels, none = AddressLabels(exchange.table, 10), ConnectionLabels(exchange, 0)
+        hub = running.node.hub
+        labels, none = AddressLabels(hub.table, 10), ConnectionLabels(hub, 0)
         # 20 receivers of each, and an address counts as 16 of them: three addresses in each step
-        assert len(list(read_in_steps(exchange, labels, none, 0.0))) == 3
+        assert len(list(read_in_steps(hub, labels, none, 0.0))) == 3

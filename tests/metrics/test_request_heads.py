@@ -12,9 +12,9 @@ from router.metrics.request_heads import (
     MAX_HEAD_BYTES,
     MAX_HEAD_LINES,
     IncompleteReason,
-    Kind,
     PendingHeads,
     RequestHead,
+    RequestKind,
 )
 
 GET = b"GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n"
@@ -31,19 +31,19 @@ async def read(octets: bytes) -> RequestHead | IncompleteReason:
 @pytest.mark.parametrize(
     ("octets", "kind"),
     [
-        (GET, Kind.PLAIN),
-        (b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n", Kind.PROBE),
-        (b"GET /healthz?verbose HTTP/1.0\n\n", Kind.PROBE),
-        (b"HEAD /readyz HTTP/1.1\r\nhost: x\r\n\r\n", Kind.PROBE),
-        (b"GET /healthz/x HTTP/1.1\r\nhost: x\r\n\r\n", Kind.PLAIN),
-        (b"GET /healthz HTTP/1.1\r\nhost: x\r\nUpgrade: h2c\r\n\r\n", Kind.OTHER),
-        (b"GET /healthz HTTP/1.1\r\nhost: x\r\nexpect : 100-continue\r\n\r\n", Kind.OTHER),
-        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", Kind.OTHER),
+        (GET, RequestKind.PLAIN),
+        (b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n", RequestKind.PROBE),
+        (b"GET /healthz?verbose HTTP/1.0\n\n", RequestKind.PROBE),
+        (b"HEAD /readyz HTTP/1.1\r\nhost: x\r\n\r\n", RequestKind.PROBE),
+        (b"GET /healthz/x HTTP/1.1\r\nhost: x\r\n\r\n", RequestKind.PLAIN),
+        (b"GET /healthz HTTP/1.1\r\nhost: x\r\nUpgrade: h2c\r\n\r\n", RequestKind.OTHER),
+        (b"GET /healthz HTTP/1.1\r\nhost: x\r\nexpect : 100-continue\r\n\r\n", RequestKind.OTHER),
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", RequestKind.OTHER),
         # what no request begins with is not waited for
-        (b"\x16\x03\x01", Kind.OTHER),
+        (b"\x16\x03\x01", RequestKind.OTHER),
     ],
 )
-async def test_a_head_tells_what_is_asked_for(octets: bytes, kind: Kind) -> None:
+async def test_a_head_tells_what_is_asked_for(octets: bytes, kind: RequestKind) -> None:
     head = await read(octets)
     assert isinstance(head, RequestHead)
     assert head.kind is kind
@@ -73,7 +73,7 @@ async def test_a_head_has_so_many_octets_and_lines(octets: bytes, is_large: bool
 
 async def test_what_comes_behind_a_head_is_kept_apart() -> None:
     head = await read(GET + b"upgrade: x\r\n")
-    assert head == RequestHead(GET, Kind.PLAIN, is_head=False, behind=b"upgrade: x\r\n")
+    assert head == RequestHead(GET, RequestKind.PLAIN, is_head=False, behind=b"upgrade: x\r\n")
 
 
 @pytest.mark.parametrize("octets", [b"", b"GET /met"])
@@ -94,7 +94,7 @@ async def test_a_head_may_come_octet_by_octet() -> None:
             await trio.testing.wait_all_tasks_blocked()
             assert not found
             await client.send_all(bytes([octet]))
-    assert found == [RequestHead(GET, Kind.PLAIN, is_head=False)]
+    assert found == [RequestHead(GET, RequestKind.PLAIN, is_head=False)]
 
 
 async def test_a_head_has_so_much_time_however_it_drips(mock_clock: MockClock) -> None:

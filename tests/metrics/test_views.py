@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from router.metrics.views import RouterView
+from router.metrics.views import MeasuredRouter
 
-from support.readings import idle_exchange
+from support.readings import idle_hub
 
 
 def test_the_exchange_is_what_is_observed() -> None:
     # typed, so that mypy holds the one to the other
-    observed: RouterView = idle_exchange()
-    members = [name for name in vars(RouterView) if not name.startswith("_")]
+    observed: MeasuredRouter = idle_hub()
+    members = [name for name in vars(MeasuredRouter) if not name.startswith("_")]
     assert len(members) > 5
     for name in members:
         assert hasattr(observed, name)

@@ -72,7 +72,7 @@ async def test_connections_that_are_lost_together_are_closed_over_several_rounds
     with capture_logs():
         async with running_node() as running, AsyncExitStack() as stack:
             peers = await crowd(stack, running)
-            running.node.exchange.listeners.append(
+            running.node.hub.listeners.append(
                 lambda _, event: (
                     closed.append(rounds.count) if isinstance(event, ConnectionClosed) else None
                 )
@@ -93,6 +93,6 @@ async def test_a_router_that_stops_resolves_all_that_was_put_off() -> None:
             await crowd(stack, running)
             running.stop.set()
             await running.over.wait()
-            assert not running.node.exchange.has_work()
+            assert not running.node.hub.has_work()
             assert running.node.table.in_use("q") is None
     assert sum(line["event"] == "connection closed" for line in logs) >= MANY

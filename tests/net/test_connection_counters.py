@@ -1,4 +1,4 @@
-"""A tally counts connections that were open, and those that failed."""
+"""They count connections that were open, and those that failed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NO_SESSION: Any = None
 
 
 def test_what_counts() -> None:
-    tally = ConnectionCounters("amqp", "in", "normal")
+    counters = ConnectionCounters("amqp", "in", "normal")
     error = Error(condition=Symbol("amqp:connection:forced"))
     for event in (
         events.ConnectionOpened(Open(container_id="peer")),
@@ -25,8 +25,8 @@ def test_what_counts() -> None:
         events.ConnectionClosed(error, False),
         events.SessionEnded(NO_SESSION, error),
     ):
-        tally.count(event)
-    assert (tally.opened, tally.failed) == (2, 2)
+        counters.count(event)
+    assert (counters.opened, counters.failed) == (2, 2)
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_what_counts() -> None:
     [("in", False, 0), ("in", True, 1), ("out", True, 0), ("out", False, 1)],
 )
 def test_who_is_redirected_has_not_failed(direction: str, by_peer: bool, failed: int) -> None:
-    tally = ConnectionCounters("amqp", direction, "normal")
+    counters = ConnectionCounters("amqp", direction, "normal")
     error = Error(condition=Symbol("amqp:connection:redirect"))
-    tally.count(events.ConnectionClosed(error, by_peer))
-    assert (tally.failed, tally.followed) == (failed, 0)
+    counters.count(events.ConnectionClosed(error, by_peer))
+    assert (counters.failed, counters.followed) == (failed, 0)

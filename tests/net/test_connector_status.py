@@ -21,12 +21,12 @@ def test_a_connector_is_told_of_from_its_first_attempt_on() -> None:
     status.attempt_started(HOME)
     status.failed(11.0, Failure("unreachable", "Connection refused"))
     assert told(status) == (CONNECTING, HOME, 10)
-    assert (status.failed_at, status.vain) == (11, 1)
+    assert (status.failed_at, status.failures_since_open) == (11, 1)
     assert status.message == "Connection to amqp://a:1 failed: Connection refused"
     status.attempt_started(OTHER)
     status.opened(13.0, "broker", 4)
     assert told(status) == (SUCCESS, OTHER, 13)
-    assert (status.vain, status.counts.attempts) == (0, 2)
+    assert (status.failures_since_open, status.counts.attempts) == (0, 2)
     assert status.message == "[C4] Connection Opened: dir=out host=amqp://b:2 container_id=broker"
     # what was wrong before stays told
     assert status.failure == Failure("unreachable", "Connection refused")
@@ -59,7 +59,7 @@ def test_a_peer_with_a_very_long_name_is_not_kept_whole() -> None:
 def test_who_is_sent_on_has_not_failed() -> None:
     status = ConnectorStatus((HOME,), 10.0)
     status.opened(11.0, "broker", 1)
-    status.left(12.0)
+    status.ended(12.0)
     assert (status.state, status.since, status.failure) == (CONNECTING, 12, None)
 
 
@@ -68,5 +68,5 @@ def test_how_long_it_has_been_away() -> None:
     assert status.disconnected_s(12.0) == 2
     status.opened(13.0, "broker", 1)
     assert status.disconnected_s(20.0) == 0
-    status.left(21.0)
+    status.ended(21.0)
     assert status.disconnected_s(24.0) == 3

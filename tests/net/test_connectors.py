@@ -123,8 +123,8 @@ async def test_a_refused_connection_is_said_and_counted(waits: Waits) -> None:
             async with running_node(connecting(port)) as running:
                 while len(waits.asked) < 3:
                     await trio.lowlevel.checkpoint()
-                (tally,) = running.node.exchange.tallies
-                assert (tally.opened, tally.failed >= 3) == (0, True)
+                (counters,) = running.node.hub.connection_counters
+                assert (counters.opened, counters.failed >= 3) == (0, True)
     failed = next(line for line in logs if line["event"] == "connection failed")
     assert failed["reason"] == "Connection refused"
     assert failed["peer"] == f"127.0.0.1:{port}"

@@ -126,9 +126,9 @@ def test_redirects_have_their_direction(direction: Any, sender: bool, receiver: 
     redirects = configured_redirects(
         [RedirectSettings(pattern="a/*", direction=direction, to_network_host="h")]
     )
-    assert (redirects.of_link("a/b", "a/b", is_sender=True) is not None) is sender
-    assert (redirects.of_link("a/b", "a/b", is_sender=False) is not None) is receiver
-    assert redirects.of_link("a", "a", is_sender=sender) is None
+    assert (redirects.error_for_link("a/b", "a/b", is_sender=True) is not None) is sender
+    assert (redirects.error_for_link("a/b", "a/b", is_sender=False) is not None) is receiver
+    assert redirects.error_for_link("a", "a", is_sender=sender) is None
 
 
 def test_redirects_lead_where_they_are_configured_to() -> None:
@@ -138,7 +138,7 @@ def test_redirects_lead_where_they_are_configured_to() -> None:
             RedirectSettings(hostname="x", to_network_host="h", to_hostname="y", to_port=7),
         ]
     )
-    of_link = redirects.of_link("a/b", "a/b", is_sender=True)
+    of_link = redirects.error_for_link("a/b", "a/b", is_sender=True)
     of_connection = redirects.error_for_connection("X")
     assert of_link is not None
     assert of_connection is not None

@@ -153,8 +153,8 @@ async def test_a_redirected_connection() -> None:
             closed = await peer.hear(Close)
             assert closed.error is not None
             name = endpoint_name(*peer.stream.socket.getsockname())
-            (tally,) = running.node.exchange.tallies
-            assert (tally.opened, tally.failed) == (0, 0)
+            (counters,) = running.node.hub.connection_counters
+            assert (counters.opened, counters.failed) == (0, 0)
     lines = [line for line in logs if "connection" in line]
     assert {line["peer"] for line in lines} == {name}
     assert of(lines, "connection redirected") == [

@@ -27,7 +27,7 @@ class Asking:
 
     async def _have(self, name: str) -> None:
         with trio.CancelScope() as self.waiting[name]:
-            async with self.turns.turn(name[0]):
+            async with self.turns.slot(name[0]):
                 self.had.append(name)
                 self.having[name] = self.waiting.pop(name)
                 await trio.sleep_forever()
@@ -105,5 +105,5 @@ async def test_a_failure_ends_a_turn() -> None:
     turns = FairLimiter(1)
     for _ in range(2):
         with pytest.raises(LookupError):
-            async with turns.turn("a"):
+            async with turns.slot("a"):
                 raise LookupError

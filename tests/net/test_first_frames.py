@@ -18,7 +18,7 @@ from router.net.first_frames import find_too_long
 def mistakes(text: str) -> list[tuple[str, int]]:
     """Return the path and line of each mistake."""
     try:
-        parse_configuration(text, source="x", further=[find_too_long])
+        parse_configuration(text, source="x", extra_checks=[find_too_long])
     except InvalidConfiguration as invalid:
         return [(one.path, one.line) for one in invalid.mistakes]
     return []

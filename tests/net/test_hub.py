@@ -89,7 +89,7 @@ def test_a_turn_that_looks_at_clocks_ends_when_it_has_taken_long(clock: list[flo
         pump: Any = Slow()
         hub.enter(pump)
     in_turns = []
-    for _ in hub.looks():
+    for _ in hub.timer_turns():
         in_turns.append(len(looked))
         looked.clear()
     assert in_turns == [4] * 5

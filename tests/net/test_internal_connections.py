@@ -19,16 +19,16 @@ from router.node import Node
 HELLO = Message(body=(AmqpValue("hello"),))
 
 
-def own_number(exchange: RouterHub) -> int | None:
+def own_number(hub: RouterHub) -> int | None:
     """Return the number of the router's own connection, or None if it has ended."""
-    return None if exchange.own_pump is None else exchange.own_pump.number
+    return None if hub.own_pump is None else hub.own_pump.number
 
 
 async def test_it_carries_messages_and_is_no_connection_of_the_router_s() -> None:
-    exchange = Node(Configuration()).exchange
-    pump, sock = internal_connection(exchange, "solo")
-    assert own_number(exchange) == 0
-    assert exchange.pumps == {}
+    hub = Node(Configuration()).hub
+    pump, sock = internal_connection(hub, "solo")
+    assert own_number(hub) == 0
+    assert hub.pumps == {}
     with capture_logs() as logs:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(run_guarded, pump)
@@ -42,14 +42,14 @@ async def test_it_carries_messages_and_is_no_connection_of_the_router_s() -> Non
                 assert received.message == attrs.evolve(HELLO, message_annotations=shown)
                 received.accept()
                 await sender.wait_until_settled()
-    assert own_number(exchange) is None
+    assert own_number(hub) is None
     # nobody has to read of it in the log
     assert logs == []
 
 
 async def test_it_needs_no_heartbeats(autojump_clock: trio.testing.MockClock) -> None:
-    exchange = Node(Configuration()).exchange
-    pump, sock = internal_connection(exchange, "solo")
+    hub = Node(Configuration()).hub
+    pump, sock = internal_connection(hub, "solo")
     async with trio.open_nursery() as nursery:
         nursery.start_soon(run_guarded, pump)
         async with connect_over(sock, "part") as connection:
@@ -59,11 +59,11 @@ async def test_it_needs_no_heartbeats(autojump_clock: trio.testing.MockClock) ->
 
 
 async def test_other_connections_leave_it_alone() -> None:
-    exchange = Node(Configuration()).exchange
-    pump, sock = internal_connection(exchange, "solo")
-    exchange.leave(1)
-    assert own_number(exchange) == 0
-    exchange.leave(0)
-    assert own_number(exchange) is None
+    hub = Node(Configuration()).hub
+    pump, sock = internal_connection(hub, "solo")
+    hub.leave(1)
+    assert own_number(hub) == 0
+    hub.leave(0)
+    assert own_number(hub) is None
     pump.sock.close()
     sock.close()

@@ -55,7 +55,7 @@ class Acts:
         before = self.count
         for _ in range(round(seconds * 4)):
             self.now += 0.25
-            self._reclaimer.look(self.now, came, present)
+            self._reclaimer.check(self.now, came, present)
         return self.count - before
 
 
@@ -166,7 +166,7 @@ class Kept:
         before = len(self.acts)
         for _ in range(round(seconds * 4)):
             self.now += 0.25
-            self._reclaimer.look(self.now, 2, 1, kept_bytes, is_busy=is_busy)
+            self._reclaimer.check(self.now, 2, 1, kept_bytes, is_busy=is_busy)
         return self.acts[before:]
 
 

@@ -49,7 +49,7 @@ def test_after_a_success_a_round_begins_where_it_is() -> None:
     places = Places(connector(backup_urls=("b:2", "c:3")))
     assert places.advance()
     assert places.advance()
-    places.settle()
+    places.restart_round()
     assert [places.advance() for _ in range(3)] == [True, True, False]
 
 

@@ -175,7 +175,7 @@ async def test_who_is_not_answered_is_acknowledged_at_once(what: str) -> None:
 async def test_the_kernel_looks_after_a_peer_that_went_without_a_word() -> None:
     async with running_node() as running, dialled(running.address) as peer:
         await peer.begin()
-        (pump,) = running.node.exchange.pumps.values()
+        (pump,) = running.node.hub.pumps.values()
         assert pump.sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
 
 
@@ -243,13 +243,13 @@ async def test_a_full_socket_is_waited_for_and_congestion_ends() -> None:
         dialled(running.address) as sender,
     ):
         stuck = await _stuck_receiver(running, peer, sender)
-        await running.until(lambda: running.node.exchange.forwarder.backlog.held_bytes)
+        await running.until(lambda: running.node.hub.forwarder.backlog.held_bytes)
         for _ in range(stuck.sent_by_test):  # type: ignore[attr-defined]
             _, payload = await peer.message()
             assert len(payload) == 60_000
         assert not stuck.connection.outbox.congested
         assert stuck.connection.outbox.output.size() == 0
-        assert running.node.exchange.forwarder.backlog.held_bytes == 0
+        assert running.node.hub.forwarder.backlog.held_bytes == 0
 
 
 async def test_a_reset_in_the_middle_of_a_send_ends_that_connection_alone() -> None:
@@ -660,7 +660,7 @@ async def test_hundreds_of_connections_leave_nothing_behind(unlogged: None) -> N
                         await peer.hear_until(Close)
             await running.until_empty()
             await trio.testing.wait_all_tasks_blocked()
-            assert running.node.exchange.turn.touched == []
+            assert running.node.hub.turn.touched == []
             # most memory goes without the collector
             assert _count("Connection") - before["Connection"] < 100
         finally:
@@ -724,7 +724,7 @@ async def test_a_connection_that_is_lost_within_a_disposition_drops_the_rest(
         attaches = [attach_receiver(handle) for handle in range(2, 2 + NEARLY_A_TURN)]
         news = Disposition(True, 0, many - 1, False, Received(0, 0))
         taken = Disposition(True, 0, many - 1, True, Accepted())
-        async with running.node.exchange.long_turns:
+        async with running.node.hub.long_turns:
             # nobody goes on with what takes long
             await busy.say(*attaches, news, news, news, taken)
             await running.until(lambda: pump.connection.unfinished)

@@ -105,7 +105,7 @@ def test_who_has_lasted_may_be_sent_back() -> None:
     for _ in range(3 * MOST_HOPS):
         for host in "ba":
             assert way.follow(Redirect(host, host, 1)) == ""
-            way.settle()
+            way.restart()
     assert way.follow(Redirect("a", "a", 1)) == "it leads to a place visited before"
 
 
@@ -116,7 +116,7 @@ def test_it_does_not_go_on_for_ever() -> None:
     assert way.follow(Redirect("one more", "b", 2)) == (
         f"it follows {MOST_HOPS} redirects in a row, which is the limit"
     )
-    way.settle()
+    way.restart()
     assert way.follow(Redirect("one more", "b", 2)) == ""
 
 
@@ -138,9 +138,9 @@ async def send_away(place: Server, to: Redirect | None, condition: str = "connec
 
 
 async def count_until(running: Running, is_so: Callable[[Any], bool]) -> None:
-    """Wait until the connector's tally is so."""
-    (tally,) = running.node.exchange.tallies
-    while not is_so(tally):
+    """Wait until the connector's counters are so."""
+    (counters,) = running.node.hub.connection_counters
+    while not is_so(counters):
         await trio.lowlevel.checkpoint()
 
 
@@ -162,9 +162,9 @@ async def test_it_goes_there_at_once_and_calls_the_container_by_its_name(waits: 
                 # a host on the list is shown what the configured one is
                 assert init.initial_response == f"\0ada\0{PASSWORD}".encode()
                 assert init.hostname == opened.hostname == "container-2"
-                await count_until(running, lambda tally: tally.opened == 2)
-                (tally,) = running.node.exchange.tallies
-                assert (tally.followed, tally.failed) == (1, 0)
+                await count_until(running, lambda counters: counters.opened == 2)
+                (counters,) = running.node.hub.connection_counters
+                assert (counters.followed, counters.failed) == (1, 0)
                 assert waits.asked == []
                 await leave(peer, None)
     (line,) = of(logs, "following a redirect")
@@ -202,9 +202,9 @@ async def test_who_is_not_allowed_for_hears_nothing_at_all(
         async with running_node(configuration) as running:
             for _ in range(3):
                 await send_away(front, there.at(OTHER))
-            await count_until(running, lambda tally: tally.failed >= 3)
-            (tally,) = running.node.exchange.tallies
-            assert (tally.followed, tally.failed) == (0, 3)
+            await count_until(running, lambda counters: counters.failed >= 3)
+            (counters,) = running.node.hub.connection_counters
+            assert (counters.followed, counters.failed) == (0, 3)
             assert len(waits.asked) >= 2
             assert there.is_untouched()
     for line in of(logs, "redirect not followed"):

@@ -22,13 +22,13 @@ from router.net.router_hub import RouterHub
 from support.loopback import dialled, running_node
 
 
-def make_exchange() -> RouterHub:
+def make_hub() -> RouterHub:
     """Return a hub without address rules."""
     return RouterHub(AddressTable([], "balanced", lambda _: "amqp:/temp"), 1 << 20, 65536)
 
 
 def test_the_core_is_told_of_the_wall_clock_where_it_is_asked_for() -> None:
-    hub = make_exchange()
+    hub = make_hub()
     backlog = hub.forwarder.backlog
     hub.expire()
     assert backlog.wall_ahead_s == 0
@@ -42,19 +42,19 @@ def test_the_core_is_told_of_the_wall_clock_where_it_is_asked_for() -> None:
     assert abs(backlog.wall_ahead_s - told) < 5
 
 
-def test_tallies_are_kept() -> None:
-    hub = make_exchange()
-    tally = hub.add_tally("amqp", "in", "normal")
-    assert hub.tallies == [tally]
+def test_counters_are_kept() -> None:
+    hub = make_hub()
+    counters = hub.add_counters("amqp", "in", "normal")
+    assert hub.connection_counters == [counters]
 
 
-async def test_chores_are_done_whenever_clocks_are_looked_at(
+async def test_tidying_is_done_whenever_clocks_are_looked_at(
     one_clock: None, autojump_clock: trio.testing.MockClock
 ) -> None:
-    hub = make_exchange()
+    hub = make_hub()
     started = hub.turn.now
     looks: list[float] = []
-    hub.chores.append(looks.append)
+    hub.tidy_callbacks.append(looks.append)
     with trio.move_on_after(3.5 * TICK_S):
         await hub.run_timers()
     assert looks == pytest.approx([started + TICK_S * number for number in (1, 2, 3)])
@@ -65,11 +65,11 @@ def test_no_memory_is_given_back_while_there_is_deferred_work(
 ) -> None:
     busy: list[bool] = []
 
-    def look(_: Reclaimer, *__: Any, is_busy: bool) -> None:
+    def check(_: Reclaimer, *__: Any, is_busy: bool) -> None:
         busy.append(is_busy)
 
-    monkeypatch.setattr(Reclaimer, "look", look)
-    hub = make_exchange()
+    monkeypatch.setattr(Reclaimer, "check", check)
+    hub = make_hub()
     hub.tidy()
     hub.turn.deferred.forget(iter(range(10**6)))
     hub.tidy()
@@ -91,15 +91,15 @@ async def test_clocks_are_looked_at_as_often_as_a_peer_s_time_out_needs(
 
 
 def test_clocks_are_left_alone_until_something_expires(clock: list[float]) -> None:
-    hub = make_exchange()
+    hub = make_hub()
     backlog = hub.forwarder.backlog
-    assert hub.until_next_look_s() == TICK_S
+    assert hub.until_next_check_s() == TICK_S
     backlog.deadlines.next = clock[0] + 0.125
-    assert hub.until_next_look_s() == 0.125
+    assert hub.until_next_check_s() == 0.125
     backlog.deadlines.next = clock[0] + 60
-    assert hub.until_next_look_s() == TICK_S
+    assert hub.until_next_check_s() == TICK_S
     backlog.deadlines.next = clock[0] - 1
-    assert hub.until_next_look_s() == 0
+    assert hub.until_next_check_s() == 0
 
 
 async def test_what_waits_expires_when_its_time_has_come(
@@ -134,7 +134,7 @@ async def test_what_is_too_much_is_given_up_at_the_end_of_the_turn() -> None:
             dialled(running.address) as receiver,
             dialled(running.address) as sender,
         ):
-            running.node.exchange.forwarder.backlog.limit_bytes = 1000
+            running.node.hub.forwarder.backlog.limit_bytes = 1000
             await receiver.begin()
             await receiver.attach_receiver("q", credit=10)
             await receiver.allow(0)
@@ -144,7 +144,7 @@ async def test_what_is_too_much_is_given_up_at_the_end_of_the_turn() -> None:
             await sender.transfer(1, bytes(600))
             told = await sender.hear_until(Disposition)
             assert (told.first, told.state) == (1, Released())
-            assert running.node.exchange.forwarder.backlog.held_bytes == 600
+            assert running.node.hub.forwarder.backlog.held_bytes == 600
     warnings = [line for line in logs if line["event"].startswith("waiting messages exceed")]
     assert [line["given_up"] for line in warnings] == [1]
 

@@ -41,12 +41,12 @@ async def test_events_are_counted_and_logged_with_the_error() -> None:
             # a handle that nothing is attached to ends the session
             await peer.say(window(0, 1, handle=9, link_credit=1))
             await running.until(lambda: any(line["event"] == "session ended" for line in logs))
-            tally = one.tally
-            assert tally is not None
-            assert (tally.opened, tally.failed) == (1, 0)
+            counters = one.counters
+            assert counters is not None
+            assert (counters.opened, counters.failed) == (1, 0)
             peer.reset()
             await running.until_empty()
-            assert (tally.opened, tally.failed) == (1, 1)
+            assert (counters.opened, counters.failed) == (1, 1)
     (ended,) = (line for line in logs if line["event"] == "session ended")
     assert ended["condition"] == "amqp:session:unattached-handle"
     assert ended["log_level"] == "warning"

@@ -28,7 +28,7 @@ async def test_senders_learn_outcomes_before_their_links_are_detached() -> None:
             await sender.transfer(0)
             await receiver.message()
             await sender.transfer(1)
-            backlog = running.node.exchange.forwarder.backlog
+            backlog = running.node.hub.forwarder.backlog
             await running.until(lambda: backlog.held_bytes)
             running.stop.set()
             outcomes: dict[int, type] = {}
@@ -121,10 +121,10 @@ async def test_one_connection_with_very_many_links_is_closed_over_several_turns(
         await peer.begin()
         for handle in range(300):
             await peer.attach_receiver("q", handle=handle)
-        exchange = running.node.exchange
-        (pump,) = exchange.pumps.values()
-        shutdown.close_in_order(exchange, [pump], "it is deleted")
-        (address,) = (each for each in exchange.table.addresses() if each.name == "q")
+        hub = running.node.hub
+        (pump,) = hub.pumps.values()
+        shutdown.close_in_order(hub, [pump], "it is deleted")
+        (address,) = (each for each in hub.table.addresses() if each.name == "q")
         assert 0 < len(address.consumers) < 300
         for _ in range(300):
             detach = await peer.hear_until(Detach)

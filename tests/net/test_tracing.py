@@ -17,8 +17,8 @@ class Ear:
     def __init__(self, running: Running, *numbers: int) -> None:
         self.frames: list[Frame] = []
         self.turns = 0
-        self.traces = running.node.exchange.traces
-        self.listening = self.traces.listen(
+        self.traces = running.node.hub.tracer
+        self.listening = self.traces.add_listener(
             lambda pump: pump.number in numbers or not numbers, self.frames.append, self._turned
         )
 
@@ -27,11 +27,11 @@ class Ear:
 
     def names(self, *, incoming: bool) -> list[str]:
         """Return the names of what was heard in one direction."""
-        return [each.words.name for each in self.frames if each.incoming is incoming]
+        return [each.description.name for each in self.frames if each.incoming is incoming]
 
     def stop(self) -> None:
         """Listen no more."""
-        self.traces.stop(self.listening)
+        self.traces.remove_listener(self.listening)
 
 
 async def test_a_connection_is_heard_from_its_first_octet_to_its_last() -> None:
@@ -48,7 +48,7 @@ async def test_a_connection_is_heard_from_its_first_octet_to_its_last() -> None:
         assert ear.names(incoming=False) == ["AMQP 1.0.0", "open", "begin", "attach", "close"]
         assert {each.pump.number for each in ear.frames} == {1}
         assert ear.turns > 0
-        opened = next(each for each in ear.frames if each.words.name == "open")
+        opened = next(each for each in ear.frames if each.description.name == "open")
         assert opened.text.startswith("0 <- @open(16) [container-id=")
 
 
@@ -101,8 +101,8 @@ async def test_a_tap_in_the_middle_of_a_read_begins_with_the_next() -> None:
     async with running_node() as running, dialled(running.address) as peer:
         heard: list[Frame] = []
         # wanted once the peer is known, which is while its first octets are looked at
-        traces = running.node.exchange.traces
-        traces.listen(lambda pump: pump.connection.remote_open is not None, heard.append)
+        traces = running.node.hub.tracer
+        traces.add_listener(lambda pump: pump.connection.remote_open is not None, heard.append)
         begin = encode_frame(0, Begin(next_outgoing_id=0, incoming_window=9, outgoing_window=9))
         attach = encode_frame(0, attach_receiver(0, "q"))
         opened = AMQP_HEADER + encode_frame(0, Open("ada"))
@@ -111,7 +111,7 @@ async def test_a_tap_in_the_middle_of_a_read_begins_with_the_next() -> None:
         await peer.hear_until(Begin)
         await peer.stream.send_all(attach[20:])
         await peer.hear_until(Attach)
-        assert [each.words.name for each in heard if each.incoming] == ["attach"]
+        assert [each.description.name for each in heard if each.incoming] == ["attach"]
 
 
 async def test_what_had_been_written_before_is_not_told_in_pieces() -> None:
@@ -123,7 +123,7 @@ async def test_what_had_been_written_before_is_not_told_in_pieces() -> None:
         pump.connection.receive(frame, len(frame))
         assert pump.connection.outbox.output.size()
         ear = Ear(running)
-        running.node.exchange.finish_turn()
+        running.node.hub.finish_turn()
         await peer.hear_until(Attach)
         assert ear.frames == []
         await peer.say(Detach(1, closed=True))
@@ -160,7 +160,7 @@ async def test_nonsense_is_told_and_breaks_nothing() -> None:
 async def test_the_router_s_own_connection_is_heard_by_nobody() -> None:
     async with running_node() as running:
         Ear(running)
-        own = running.node.exchange.own_pump
+        own = running.node.hub.own_pump
         assert own is not None
         assert own.tap is None
 
@@ -173,7 +173,7 @@ async def test_what_is_logged_is_switched_for_all_and_for_one() -> None:
         )
     )
     async with running_node(configuration) as running, dialled(running.address) as peer:
-        traces = running.node.exchange.traces
+        traces = running.node.hub.tracer
         lines: list[tuple[int, str]] = []
         traces.log = lambda number, text: lines.append((number, text))
         await peer.begin()

@@ -11,8 +11,9 @@ import trio
 
 from router.client import Accepted, AmqpValue, Message, connect, connect_management
 
+from support.launcher import trioute
 from support.plugins import build_wheel, install_wheel, until_running
-from support.routers import StartRouter, trioute
+from support.routers import StartRouter
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIGURATION = """\

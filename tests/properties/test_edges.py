@@ -34,7 +34,7 @@ def happen(world: World, dice: Random) -> None:
     """Let something happen to a router or to a connection."""
     kind = dice.choice(("restart", "pause", "reset", "cut", "nothing"))
     name = dice.choice(ROUTERS)
-    pair = dice.choice(list(world.network.joints))
+    pair = dice.choice(list(world.network.connections))
     if kind == "restart":
         world.network.restart(name)
     elif kind == "pause":

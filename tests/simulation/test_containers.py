@@ -118,7 +118,7 @@ def test_a_receiver_can_leave_and_its_container_can_close() -> None:
     talk.sender.close()
     talk.network.run(5)
     assert not talk.sender.is_connected()
-    assert len(talk.host.exchange.pumps) == 1
+    assert len(talk.host.hub.pumps) == 1
 
 
 def test_hooks_hear_of_connections_that_come_and_go() -> None:

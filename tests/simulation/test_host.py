@@ -37,7 +37,7 @@ def test_a_host_is_configured_as_a_router_and_named_as_the_host() -> None:
 def test_each_life_has_parts_of_its_own_and_who_listens_hears_of_each() -> None:
     made = host()
     heard = []
-    made.born.append(lambda each: heard.append(each.parts))
+    made.on_start.append(lambda each: heard.append(each.parts))
     made.start()
     made.start()
     made.kill()
@@ -54,17 +54,17 @@ def test_clocks_are_looked_at_while_it_runs() -> None:
     made = host()
     made.start()
     looks: list[float] = []
-    made.exchange.timer_callbacks.append(looks.append)
-    agenda = made.agenda
-    agenda.run(agenda.now + 10)
+    made.hub.timer_callbacks.append(looks.append)
+    scheduler = made.scheduler
+    scheduler.run(scheduler.now + 10)
     assert 38 <= len(looks) <= 41
 
     made.pause()
-    agenda.run(agenda.now + 10)
+    scheduler.run(scheduler.now + 10)
     assert len(looks) <= 41
     made.resume()
     made.resume()
-    agenda.run(agenda.now + 10)
+    scheduler.run(scheduler.now + 10)
     assert 76 <= len(looks) <= 83
 
 
@@ -81,10 +81,10 @@ def test_names_of_dynamic_nodes_are_the_same_for_the_same_seed_and_never_twice()
 def test_a_turn_is_taken_at_the_time_that_it_is() -> None:
     made = host()
     made.start()
-    agenda = made.agenda
-    agenda.run(agenda.now + 0.1)
+    scheduler = made.scheduler
+    scheduler.run(scheduler.now + 0.1)
     times: list[float] = []
 
-    made.turn(lambda: times.append(made.exchange.turn.now))
+    made.turn(lambda: times.append(made.hub.turn.now))
 
-    assert times == [agenda.now]
+    assert times == [scheduler.now]

@@ -18,7 +18,7 @@ def ledger(
     for receiver, times in enumerate(tried):
         made.delivered(number, receiver, times)
     if outcome:
-        made.told(number, outcome)
+        made.outcome_known(number, outcome)
     return made.mistakes(is_whole=True)
 
 
@@ -61,7 +61,7 @@ def test_a_multicast_reaches_many_and_each_once() -> None:
     number = made.sent(0, 1.0)
     made.delivered(number, 5)
     made.delivered(number, 5)
-    made.told(number, "accepted")
+    made.outcome_known(number, "accepted")
     assert "delivered twice to a receiver" in made.mistakes(is_whole=False)[0]
 
 
@@ -75,8 +75,8 @@ def test_nobody_is_told_twice_and_nothing_comes_from_nowhere() -> None:
     made = Ledger()
     number = made.sent(0, 1.0)
     made.delivered(number, 0)
-    made.told(number, "accepted")
-    made.told(number, "released")
+    made.outcome_known(number, "accepted")
+    made.outcome_known(number, "released")
     made.delivered(17, 3)
 
     mistakes = made.mistakes(is_whole=False)
@@ -98,6 +98,6 @@ def test_what_receivers_release_themselves_may_well_be_released() -> None:
     made.releasing.add(4)
     number = made.sent(0, 1.0)
     made.delivered(number, 4)
-    made.told(number, "released")
+    made.outcome_known(number, "released")
 
     assert made.mistakes(is_whole=True) == []

@@ -24,7 +24,7 @@ class World:
         )
         self.heard: list[Event] = []
         self.seen: list[Observation] = []
-        host.born.append(lambda _: self.watch())
+        host.on_start.append(lambda _: self.watch())
         self.network.start()
         self.network.run(1)
         traffic.begin()
@@ -39,7 +39,7 @@ class World:
         self.seen.append(
             Observation(
                 network.hosts["a"],
-                lambda: WALL_S + network.agenda.now,
+                lambda: WALL_S + network.scheduler.now,
                 network.chance("samples"),
                 1.0,
                 TYPES,

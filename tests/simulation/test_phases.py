@@ -14,8 +14,8 @@ from router.simulation.traffic import Traffic
 from router.simulation.truth import GroundTruth
 
 
-def account(**receiver: Any) -> tuple[Network, Traffic, PhaseRecorder]:
-    """One router with traffic, and who keeps the account of it."""
+def recorder(**receiver: Any) -> tuple[Network, Traffic, PhaseRecorder]:
+    """One router with traffic, and the recorder of its phases."""
     network = Network()
     network.add("a")
     traffic = Traffic(
@@ -32,7 +32,7 @@ def account(**receiver: Any) -> tuple[Network, Traffic, PhaseRecorder]:
 
 
 def test_messages_are_counted_in_their_phase() -> None:
-    network, traffic, made = account()
+    network, traffic, made = recorder()
     first = made.begin("one", "the first")
     traffic.begin()
     network.run(2.05)
@@ -48,7 +48,7 @@ def test_messages_are_counted_in_their_phase() -> None:
 
 
 def test_the_longest_wait_is_counted_where_it_began() -> None:
-    network, traffic, made = account()
+    network, traffic, made = recorder()
     made.begin("one", "before")
     traffic.begin()
     network.run(2)
@@ -67,7 +67,7 @@ def test_the_longest_wait_is_counted_where_it_began() -> None:
 
 
 def test_what_is_never_accepted_is_waited_for_until_the_end() -> None:
-    network, traffic, made = account(outcome="release")
+    network, traffic, made = recorder(outcome="release")
     phase = made.begin("one", "all of it")
     traffic.begin()
     network.run(5)
@@ -80,7 +80,7 @@ def test_what_is_never_accepted_is_waited_for_until_the_end() -> None:
 
 def test_a_message_that_two_receivers_get_is_doubled() -> None:
     ledger = Ledger()
-    _, traffic, made = account()
+    _, traffic, made = recorder()
     made.ledger = ledger
     phase = made.begin("one", "all of it")
     entry_number = ledger.sent(0, 1.0)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from router.simulation.plan import draw, pairs_of
+from router.simulation.plan import expand, pairs_of
 from router.simulation.topology import LinkEntry, RouterEntry, ShapeEntry, Topology
 
 
@@ -53,7 +53,7 @@ def test_the_same_seed_draws_the_same() -> None:
     def drawn(seed: int) -> Any:
         shape = ShapeEntry(layout="random", routers=20, cost=1, most_cost=9)
         settings = Topology().simulation.__class__(seed=seed)
-        return draw(Topology(simulation=settings, shapes=(shape,)))
+        return expand(Topology(simulation=settings, shapes=(shape,)))
 
     assert drawn(1) == drawn(1)
     assert drawn(1) != drawn(2)
@@ -61,7 +61,7 @@ def test_the_same_seed_draws_the_same() -> None:
 
 
 def test_the_edge_router_of_a_link_is_the_one_that_dials() -> None:
-    plan = draw(
+    plan = expand(
         Topology(
             routers=(RouterEntry(name="e", mode="edge"), RouterEntry(name="i")),
             links=(LinkEntry(between=("i", "e"), delay_milliseconds=20),),

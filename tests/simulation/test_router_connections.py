@@ -12,77 +12,77 @@ def test_who_finds_nobody_there_tries_again_at_growing_intervals() -> None:
     network = Network(3)
     network.add("a").start()
     network.add("b")
-    joint = network.join("a", "b", Distance(0.01))
+    connection = network.join("a", "b", Distance(0.01))
     network.restart("a")
     network.run(60)
-    assert not joint.is_up()
+    assert not connection.is_up()
 
     network.hosts["b"].start()
-    assert network.run_until(joint.is_up, 5.1)
+    assert network.run_until(connection.is_up, 5.1)
 
 
 def test_a_connection_attempt_through_a_cut_wire_succeeds_when_it_is_healed_in_time() -> None:
     network = Network()
     network.add("a")
     network.add("b")
-    joint = network.join("a", "b")
-    joint.cut()
+    connection = network.join("a", "b")
+    connection.cut()
     network.start()
     network.run(2)
-    joint.heal()
+    connection.heal()
 
     # it knocks again one, three and seven seconds after the first time
-    assert not network.run_until(joint.is_up, 0.9)
-    assert network.run_until(joint.is_up, 0.2)
+    assert not network.run_until(connection.is_up, 0.9)
+    assert network.run_until(connection.is_up, 0.2)
 
 
 def test_an_attempt_is_given_up_after_a_while_and_another_is_made() -> None:
     network = Network()
     network.add("a")
     network.add("b")
-    joint = network.join("a", "b")
-    joint.cut()
+    connection = network.join("a", "b")
+    connection.cut()
     network.start()
     network.run(40)
-    joint.heal()
+    connection.heal()
 
-    assert network.run_until(joint.is_up, 15)
+    assert network.run_until(connection.is_up, 15)
 
 
 def test_one_that_is_cut_one_way_is_not_up() -> None:
     network = Network()
     network.add("a")
     network.add("b")
-    joint = network.join("a", "b")
+    connection = network.join("a", "b")
     network.start()
     network.run(1)
-    assert joint.is_up()
-    joint.cut(towards_dialler=False)
+    assert connection.is_up()
+    connection.cut(towards_dialler=False)
 
-    assert not joint.is_up()
-    assert not joint.is_clear
-    joint.heal()
-    assert joint.is_up()
+    assert not connection.is_up()
+    assert not connection.is_clear
+    connection.heal()
+    assert connection.is_up()
 
 
 def test_a_joint_that_is_moved_takes_as_long_as_its_new_distance() -> None:
     network = Network()
     network.add("a")
     network.add("b")
-    joint = network.join("a", "b", Distance(0.01))
+    connection = network.join("a", "b", Distance(0.01))
     network.start()
-    assert network.run_until(joint.is_up)
-    assert joint.wire is not None
+    assert network.run_until(connection.is_up)
+    assert connection.wire is not None
 
-    joint.move(Distance(0.25, 0.1))
-    assert [way.delay_s for way in joint.wire.ways] == [0.25, 0.25]
-    assert [way.jitter_s for way in joint.wire.ways] == [0.1, 0.1]
+    connection.move(Distance(0.25, 0.1))
+    assert [way.delay_s for way in connection.wire.ways] == [0.25, 0.25]
+    assert [way.jitter_s for way in connection.wire.ways] == [0.1, 0.1]
 
-    joint.reset()
+    connection.reset()
     network.run(0.5)
-    assert not joint.is_up()
-    assert network.run_until(joint.is_up, 5)
-    assert [way.delay_s for way in joint.wire.ways] == [0.25, 0.25]
+    assert not connection.is_up()
+    assert network.run_until(connection.is_up, 5)
+    assert [way.delay_s for way in connection.wire.ways] == [0.25, 0.25]
 
 
 def test_another_cost_counts_while_the_connection_stays() -> None:
@@ -95,18 +95,18 @@ def test_another_cost_counts_while_the_connection_stays() -> None:
     reach = network.hosts["a"].reach
     assert [path.via for path in (reach.path("b"),) if path] == ["b"]
 
-    joint = network.joints["a", "b"]
-    ends = joint.ends
-    joint.set_cost(5)
+    connection = network.connections["a", "b"]
+    ends = connection.ends
+    connection.set_cost(5)
     network.run(1)
     assert [(path.via, path.cost) for path in (reach.path("b"),) if path] == [("c", 2)]
-    assert joint.ends is ends
-    joint.set_cost(1)
+    assert connection.ends is ends
+    connection.set_cost(1)
     network.run(1)
     assert [(path.via, path.cost) for path in (reach.path("b"),) if path] == [("b", 1)]
     # and after a connection that was lost
-    joint.set_cost(9)
-    joint.reset()
+    connection.set_cost(9)
+    connection.reset()
     network.run(10)
-    assert joint.is_up()
+    assert connection.is_up()
     assert [(path.via, path.cost) for path in (reach.path("b"),) if path] == [("c", 2)]

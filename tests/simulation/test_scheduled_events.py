@@ -23,8 +23,8 @@ def three(seed: int = 0) -> Network:
 
 def happen(network: Network, **fields: Any) -> list[tuple[float, str]]:
     """Have an event happen, and whatever comes of it."""
-    chronicle = EventSchedule(network, (EventEntry(**fields),))
-    return [(each.at, each.act()) for each in chronicle.happenings]
+    schedule = EventSchedule(network, (EventEntry(**fields),))
+    return [(each.at, each.act()) for each in schedule.events]
 
 
 def test_what_is_killed_is_started_again() -> None:
@@ -38,34 +38,34 @@ def test_what_is_killed_is_started_again() -> None:
 
 def test_links_are_cut_one_way_or_both_healed_and_reset() -> None:
     network = three()
-    joint = network.joints["a", "b"]
+    connection = network.connections["a", "b"]
 
     happen(network, action="cut", link=("b", "a"), one_way=True)
-    assert joint.is_cut == [False, True]
+    assert connection.is_cut == [False, True]
     happen(network, action="heal", link=("a", "b"))
-    assert joint.is_clear
+    assert connection.is_clear
     happen(network, action="reset", link=("a", "b"))
     network.run(0.01)
-    assert not joint.is_up()
+    assert not connection.is_up()
 
 
 def test_a_link_gets_another_cost() -> None:
     network = three()
     assert happen(network, action="cost", link=("b", "a"), cost=7) == [(0, "cost b-a")]
-    assert network.joints["a", "b"].connector.cost == 7
+    assert network.connections["a", "b"].connector.cost == 7
 
 
 def test_a_partition_is_mended() -> None:
     network = three()
-    chronicle = EventSchedule(
+    schedule = EventSchedule(
         network, (EventEntry(action="partition", routers=("a",), seconds=1, at=0),)
     )
-    first, second = chronicle.happenings
+    first, second = schedule.events
 
     assert first.act() == "partition a"
-    assert not network.joints["a", "b"].is_clear
+    assert not network.connections["a", "b"].is_clear
     assert second.act() == "mend a"
-    assert network.joints["a", "b"].is_clear
+    assert network.connections["a", "b"].is_clear
 
 
 def test_chance_picks_what_it_can_happen_to_and_the_same_for_the_same_seed() -> None:

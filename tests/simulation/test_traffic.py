@@ -94,7 +94,7 @@ def test_who_listens_hears_of_everything() -> None:
         def sent(self, flow: Flow) -> None:
             heard.append("sent")
 
-        def told(self, flow: Flow, entry: Any) -> None:
+        def outcome_known(self, flow: Flow, entry: Any) -> None:
             heard.append(entry.outcome)
 
         def delivered(self, sink: Any, flow: Flow, entry: Any) -> None:

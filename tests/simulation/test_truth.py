@@ -45,14 +45,14 @@ def know_all(network: Network) -> None:
 
 def test_routers_that_know_all_ways_are_right_from_when_the_last_does() -> None:
     network, truth = line()
-    assert truth.ways["a"] == {"b": 1, "c": 3}
+    assert truth.path_costs["a"] == {"b": 1, "c": 3}
     assert not truth.is_right()
 
     network.run(1)
     know_all(network)
 
     assert truth.is_right()
-    assert truth.right_since == network.agenda.now
+    assert truth.right_since == network.scheduler.now
     network.run(5)
     know(network.hosts["c"], b=("b", 2), a=("b", 4))
     assert truth.wrong_paths == {"c"}
@@ -63,17 +63,17 @@ def test_who_is_dead_asleep_or_cut_off_is_not_to_be_known() -> None:
     know_all(network)
     network.cut("b", "c")
     truth.network_changed()
-    assert truth.ways == {"a": {"b": 1}, "b": {"a": 1}, "c": {}}
+    assert truth.path_costs == {"a": {"b": 1}, "b": {"a": 1}, "c": {}}
 
     network.heal("b", "c")
     network.hosts["b"].pause()
     truth.network_changed()
-    assert truth.ways == {"a": {}, "c": {}}
+    assert truth.path_costs == {"a": {}, "c": {}}
 
     network.hosts["b"].kill()
     network.hosts["c"].kill()
     truth.network_changed()
-    assert truth.ways == {"a": {}}
+    assert truth.path_costs == {"a": {}}
 
 
 def test_what_is_wanted_somewhere_is_to_be_known_everywhere_in_reach() -> None:
@@ -81,18 +81,18 @@ def test_what_is_wanted_somewhere_is_to_be_known_everywhere_in_reach() -> None:
     know_all(network)
     a, b, c = (network.hosts[name] for name in "abc")
 
-    c.turn(lambda: c.reach.want("M0q", WANTED))
+    c.turn(lambda: c.reach.set_own_interest("M0q", WANTED))
     assert truth.wrong_keys == {"a": {"M0q"}, "b": {"M0q"}}
     b.turn(lambda: b.reach.set_interest("c", "M0q", WANTED))
     network.run(2)
     a.turn(lambda: a.reach.set_interest("c", "M0q", WANTED))
     assert truth.is_right()
-    assert truth.right_since == network.agenda.now
+    assert truth.right_since == network.scheduler.now
 
     a.turn(lambda: a.reach.set_interest("b", "M0q", WANTED))
     assert truth.wrong_keys == {"a": {"M0q"}}
     a.turn(lambda: a.reach.set_interest("b", "M0q", None))
-    c.turn(lambda: c.reach.want("M0q", None))
+    c.turn(lambda: c.reach.set_own_interest("M0q", None))
     assert set(truth.wrong_keys) == {"a", "b"}
 
 
@@ -116,5 +116,5 @@ def test_edge_routers_are_not_asked() -> None:
     network.start()
     truth.network_changed()
 
-    assert truth.ways == {"a": {}}
+    assert truth.path_costs == {"a": {}}
     assert truth.is_right()

@@ -8,48 +8,48 @@ from router.simulation.virtual_clock import START_S, EventScheduler
 
 
 def test_what_is_due_is_done_in_order_and_what_is_due_at_once_as_it_was_put_down() -> None:
-    agenda, done = EventScheduler(), []
-    agenda.after(2, lambda: done.append(("late", agenda.now)))
-    agenda.after(1, lambda: done.append(("first", agenda.now)))
-    agenda.after(1, lambda: done.append(("second", agenda.now)))
-    agenda.at(0, lambda: done.append(("past", agenda.now)))
+    scheduler, done = EventScheduler(), []
+    scheduler.after(2, lambda: done.append(("late", scheduler.now)))
+    scheduler.after(1, lambda: done.append(("first", scheduler.now)))
+    scheduler.after(1, lambda: done.append(("second", scheduler.now)))
+    scheduler.at(0, lambda: done.append(("past", scheduler.now)))
 
-    agenda.run(START_S + 1.5)
+    scheduler.run(START_S + 1.5)
 
     assert done == [("past", START_S), ("first", START_S + 1), ("second", START_S + 1)]
-    assert agenda.clock() == START_S + 1.5
+    assert scheduler.clock() == START_S + 1.5
 
 
 def test_what_is_taken_back_is_not_done() -> None:
-    agenda, done = EventScheduler(), []
-    agenda.after(1, lambda: done.append("kept"))
-    agenda.after(1, lambda: done.append("taken back")).cancel()
+    scheduler, done = EventScheduler(), []
+    scheduler.after(1, lambda: done.append("kept"))
+    scheduler.after(1, lambda: done.append("taken back")).cancel()
 
-    agenda.run(START_S + 2)
+    scheduler.run(START_S + 2)
 
     assert done == ["kept"]
-    assert agenda.done == 1
+    assert scheduler.done == 1
 
 
 def test_time_passes_until_something_is_so_or_for_as_long_as_is_allowed() -> None:
-    agenda, done = EventScheduler(), []
-    agenda.after(3, lambda: done.append(1))
+    scheduler, done = EventScheduler(), []
+    scheduler.after(3, lambda: done.append(1))
 
-    assert agenda.run_until(lambda: bool(done), 10)
-    assert agenda.now == START_S + 3
-    assert not agenda.run_until(lambda: len(done) == 2, 10)
-    assert agenda.now == START_S + 13
+    assert scheduler.run_until(lambda: bool(done), 10)
+    assert scheduler.now == START_S + 3
+    assert not scheduler.run_until(lambda: len(done) == 2, 10)
+    assert scheduler.now == START_S + 13
 
 
 def test_what_is_due_can_be_done_a_part_at_a_time() -> None:
-    agenda = EventScheduler()
+    scheduler = EventScheduler()
     done: list[int] = []
     for number in range(5):
-        agenda.after(1, partial(done.append, number))
+        scheduler.after(1, partial(done.append, number))
 
-    assert not agenda.run(START_S + 1, most=2)
-    assert (done, agenda.now) == ([0, 1], START_S + 1)
-    assert not agenda.run_until(lambda: len(done) == 5, 10, most=2)
-    assert (done, agenda.now) == ([0, 1, 2, 3], START_S + 1)
-    assert agenda.run(START_S + 2, most=2)
-    assert (done, agenda.now) == ([0, 1, 2, 3, 4], START_S + 2)
+    assert not scheduler.run(START_S + 1, most=2)
+    assert (done, scheduler.now) == ([0, 1], START_S + 1)
+    assert not scheduler.run_until(lambda: len(done) == 5, 10, most=2)
+    assert (done, scheduler.now) == ([0, 1, 2, 3], START_S + 1)
+    assert scheduler.run(START_S + 2, most=2)
+    assert (done, scheduler.now) == ([0, 1, 2, 3, 4], START_S + 2)

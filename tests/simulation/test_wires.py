@@ -14,71 +14,71 @@ from router.simulation.wires import CAPACITY_BYTES, Distance, WireDirection
 class Ear:
     """Notes what arrives when, in place of an end."""
 
-    def __init__(self, agenda: EventScheduler) -> None:
-        self.agenda = agenda
+    def __init__(self, scheduler: EventScheduler) -> None:
+        self.scheduler = scheduler
         self.heard: list[tuple[float, bytes | None]] = []
 
     def arrived(self, octets: bytes | None) -> None:
         """Note it."""
-        self.heard.append((round(self.agenda.now - START_S, 6), octets))
+        self.heard.append((round(self.scheduler.now - START_S, 6), octets))
 
 
 def way(
     delay_s: float, jitter_s: float = 0.0, octets_per_s: float | None = None
 ) -> tuple[EventScheduler, WireDirection, Ear]:
     """Create a wire direction that ends at an ear; return them with their scheduler."""
-    agenda = EventScheduler()
-    made = WireDirection(agenda, Distance(delay_s, jitter_s, octets_per_s), Random(7))
-    ear: Any = Ear(agenda)
+    scheduler = EventScheduler()
+    made = WireDirection(scheduler, Distance(delay_s, jitter_s, octets_per_s), Random(7))
+    ear: Any = Ear(scheduler)
     made.end = ear
-    return agenda, made, ear
+    return scheduler, made, ear
 
 
 def test_octets_take_their_time() -> None:
-    agenda, made, ear = way(0.5)
+    scheduler, made, ear = way(0.5)
     made.carry(b"one")
-    agenda.run(START_S + 1)
+    scheduler.run(START_S + 1)
     made.carry(b"two")
     made.carry(None)
-    agenda.run(START_S + 2)
+    scheduler.run(START_S + 2)
 
     assert ear.heard == [(0.5, b"one"), (1.5, b"two"), (1.5, None)]
 
 
 def test_chance_does_not_change_the_order() -> None:
-    agenda, made, ear = way(0.1, 1.0)
+    scheduler, made, ear = way(0.1, 1.0)
     sent = [bytes([number]) for number in range(100)]
     for each in sent:
         made.carry(each)
-    agenda.run(START_S + 5)
+    scheduler.run(START_S + 5)
 
     assert [octets for _, octets in ear.heard] == sent
     assert ear.heard[-1][0] > 0.9
 
 
 def test_octets_leave_one_after_the_other_as_fast_as_the_bandwidth_lets_them() -> None:
-    agenda, made, ear = way(0.1, octets_per_s=10)
+    scheduler, made, ear = way(0.1, octets_per_s=10)
     made.carry(b"12345")
     made.carry(b"67890")
-    agenda.run(START_S + 3)
+    scheduler.run(START_S + 3)
     made.carry(b"1")
     made.carry(None)
-    agenda.run(START_S + 4)
+    scheduler.run(START_S + 4)
     assert ear.heard == [(0.6, b"12345"), (1.1, b"67890"), (3.2, b"1"), (3.2, None)]
 
 
 def test_a_way_that_is_cut_holds_everything_up_and_one_that_is_dropped_loses_it() -> None:
-    agenda, made, ear = way(0.1)
+    scheduler, made, ear = way(0.1)
     made.cut()
     made.carry(b"late")
-    agenda.run(START_S + 1)
+    scheduler.run(START_S + 1)
     assert ear.heard == []
     made.heal()
     assert ear.heard == [(1.0, b"late")]
 
     made.carry(b"lost")
     made.drop()
-    agenda.run(START_S + 2)
+    scheduler.run(START_S + 2)
     assert len(ear.heard) == 1
 
 

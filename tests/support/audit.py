@@ -209,7 +209,7 @@ def check_views(client: Client) -> None:
 @attrs.frozen
 class _Carried:
     connection: Connection
-    tally: Any = None
+    counters: Any = None
 
 
 @attrs.frozen
@@ -220,10 +220,10 @@ class _Observed:
     forwarder: Forwarder
     pumps: dict[int, _Carried]
     turn: Turn
-    tallies: tuple[Any, ...] = ()
+    connection_counters: tuple[Any, ...] = ()
     buffer: memoryview = attrs.Factory(lambda: memoryview(b""))
     own_pump: None = None
-    shown: set[int] = attrs.Factory(set)
+    individually_shown: set[int] = attrs.Factory(set)
     unshown_past: Traffic = attrs.Factory(Traffic)
     auto_links: None = None
     network: None = None

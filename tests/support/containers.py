@@ -370,6 +370,6 @@ def view_of(router: ControlledRouter, *auto_links: AutoLinkSettings) -> RouterVi
         turn=router.turn,
         pumps={},
         own_pump=None,
-        tallies=[],
+        connection_counters=[],
     )
     return RouterView("router", "host", Configuration(auto_links=auto_links), observed, 0.0)

@@ -18,7 +18,7 @@ def view_of(running: Running) -> RouterView:
         node.container_id,
         "host",
         node.configuration,
-        node.exchange,
+        node.hub,
         0.0,
         node.journal,
         control=node.control,

@@ -172,7 +172,7 @@ class Mesh:
                     if place not in paths:
                         reach.set_interest(place, key, None)
             for other in paths:
-                for key, interest in self[other].forwarder.reach.here.items():
+                for key, interest in self[other].forwarder.reach.own_interests.items():
                     reach.set_interest(other, key, interest)
             router.finish_turn()
 
@@ -208,7 +208,7 @@ class Mesh:
         while is_busy:
             is_busy = self.step()
             for name, router in self.routers.items():
-                changes = router.forwarder.reach.take_changed_here()
+                changes = router.forwarder.reach.take_own_changes()
                 for key, interest in changes:
                     is_busy = True
                     for other in self.routers.values():

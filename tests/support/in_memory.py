@@ -108,7 +108,7 @@ class Router:
         self.events.append(event)
 
     def finish_turn(self) -> None:
-        """Grant credit, carry all output as the exchange does, and do the deferred work."""
+        """Grant credit, carry all output as the hub does, and do the deferred work."""
         self.end_turn()
         while self.has_work() and not self.is_patient:
             self.go_on()
@@ -153,7 +153,7 @@ class Router:
         self.given_up += count
 
     def wait(self, seconds: float) -> None:
-        """Let time pass and expire what is due, as the exchange does."""
+        """Let time pass and expire what is due, as the hub does."""
         self.turn.now += seconds
         expiry = self.forwarder.backlog.deadlines.next
         if expiry and expiry <= self.turn.now:

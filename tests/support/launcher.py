@@ -5,8 +5,8 @@ process of the suite keeps one launcher: this file, run as a program, which impo
 then forks a child for each request. The child runs `trioute` as any other process does, with its
 own arguments, environment, folder and standard streams.
 
-Tests of starting itself, of imports and of coverage start the command anew: see `trioute` in
-`support.routers`.
+Tests of starting itself start the command anew (`trioute`), and so does `launch` if Python's own
+settings in the environment, such as PYTHONPATH, are others than when the launcher was started.
 """
 
 from __future__ import annotations
@@ -29,12 +29,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any, Final
 
+_COMMAND: Final = "from router.cli.main import main; main(prog_name='trioute')"
 # More than all arguments and the environment of a command take.
 _REQUEST_OCTETS: Final = 1 << 20
 # Standard input, output, error, and where the child's id and its end are written.
 _HANDLES: Final = 4
 # A child's id, or its exit code.
 _NUMBER: Final = struct.Struct("i")
+
+
+def trioute(*arguments: str | Path) -> list[str]:
+    """Return the command line that starts `trioute` of the build under test anew."""
+    return [sys.executable, "-P", "-c", _COMMAND, *map(str, arguments)]
 
 
 class Launched:
@@ -124,8 +130,13 @@ def launch(
     stdout: int | IO[Any] = subprocess.PIPE,
     stderr: int | IO[Any] = subprocess.PIPE,
     text: bool = False,
-) -> Launched:
+) -> Launched | subprocess.Popen[Any]:
     """Run `trioute` with these arguments; the other parameters are those of `subprocess.Popen`."""
+    requests, settings = _launcher()
+    if _settings_of_python() != settings:
+        return subprocess.Popen(
+            trioute(*arguments), cwd=cwd, stdin=stdin, stdout=stdout, stderr=stderr, text=text
+        )
     with contextlib.ExitStack() as stack:
         our_stdin, their_stdin = _input(stack, stdin)
         our_stdout, their_stdout = _output(stack, stdout, text=text)
@@ -138,7 +149,7 @@ def launch(
             "environment": dict(os.environ),
         }
         handles = [their_stdin, their_stdout, their_stderr, writer]
-        socket.send_fds(_launcher(), [json.dumps(request).encode()], handles)
+        socket.send_fds(requests, [json.dumps(request).encode()], handles)
     return Launched(reader, our_stdin, our_stdout, our_stderr)
 
 
@@ -174,8 +185,11 @@ def _handle(stack: contextlib.ExitStack, asked: int | IO[Any], flags: int) -> in
 
 
 @functools.cache
-def _launcher() -> socket.socket:
-    """Start this process's launcher, and return the socket that it takes requests from."""
+def _launcher() -> tuple[socket.socket, dict[str, str]]:
+    """Start this process's launcher.
+
+    Returns the socket that it takes requests from, and the settings of Python that it started with.
+    """
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         process = subprocess.Popen(
@@ -189,7 +203,12 @@ def _launcher() -> socket.socket:
         process.wait()
 
     atexit.register(stop)
-    return ours
+    return ours, _settings_of_python()
+
+
+def _settings_of_python() -> dict[str, str]:
+    """Return the variables of the environment that Python reads when it starts."""
+    return {name: value for name, value in os.environ.items() if name.startswith("PYTHON")}
 
 
 # ------------------------------------------------------------------------- the launcher's own side

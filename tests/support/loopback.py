@@ -44,15 +44,15 @@ class Running:
     _turned: trio.Event = attrs.field(factory=trio.Event, init=False)
 
     def __attrs_post_init__(self) -> None:
-        exchange = self.node.exchange
-        finish_turn = exchange.finish_turn
+        hub = self.node.hub
+        finish_turn = hub.finish_turn
 
         def finish_and_tell() -> None:
             finish_turn()
             self._turned.set()
 
         # whatever changes in a router changes in a turn
-        exchange.finish_turn = finish_and_tell  # type: ignore[method-assign]
+        hub.finish_turn = finish_and_tell  # type: ignore[method-assign]
 
     @property
     def address(self) -> tuple[str, int]:
@@ -62,7 +62,7 @@ class Running:
     @property
     def pumps(self) -> list[RouterPump]:
         """Return its connections, in the order they were made."""
-        return list(self.node.exchange.pumps.values())
+        return list(self.node.hub.pumps.values())
 
     async def pump_of(self, peer: Peer) -> RouterPump:
         """Wait for the router's end of a peer's connection, and return its pump."""
@@ -104,7 +104,7 @@ async def running_node(configuration: Configuration | None = None) -> AsyncItera
         with trio.fail_after(PATIENCE_S):
             yield running
         nursery.cancel_scope.cancel()
-    assert node.exchange.pumps == {}
+    assert node.hub.pumps == {}
 
 
 class Peer(ServerPeer):

@@ -228,7 +228,7 @@ class Mesh:
             }
             reach.set_paths(neighbours, paths, lambda _: None)
             for other in paths:
-                for key, interest in self[other].forwarder.reach.here.items():
+                for key, interest in self[other].forwarder.reach.own_interests.items():
                     reach.set_interest(other, key, interest)
         self.settle()
 
@@ -276,7 +276,7 @@ class Mesh:
             self._settling = False
 
     def _tell_wanted(self, router: MeshRouter) -> bool:
-        changes = router.forwarder.reach.take_changed_here()
+        changes = router.forwarder.reach.take_own_changes()
         for key, interest in changes:
             for other in self.paths(router.name):
                 self[other].forwarder.reach.set_interest(router.name, key, interest)

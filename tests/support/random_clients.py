@@ -172,12 +172,12 @@ class Flow:
             at = session.send(delivery, payload, at, end, end < len(payload))
             if at == len(payload):
                 link.current = None
-        sender.client.note()
+        sender.client.schedule_output()
         if link.current is None:
             self.send()
             return
         go_on = partial(self._go_on, sender, delivery, sending, number, payload, at, gives_up)
-        self.world.network.agenda.after(PIECE_S, go_on)
+        self.world.network.scheduler.after(PIECE_S, go_on)
 
     def _told(self, sending: SentMessage) -> None:
         number = self.open.pop(id(sending), None)
@@ -216,7 +216,7 @@ class Taker:
         self.came.append(number)
         settle = partial(self._settle, received, entry)
         if self.manner == "slow":
-            world.network.agenda.after(world.dice.uniform(0.01, 0.3), settle)
+            world.network.scheduler.after(world.dice.uniform(0.01, 0.3), settle)
         else:
             settle()
 
@@ -240,7 +240,7 @@ class Broker(Container):
         super().__init__(
             name,
             host,
-            network.agenda,
+            network.scheduler,
             BESIDE,
             network.chance(name),
             network._buffer,
@@ -262,7 +262,7 @@ class Broker(Container):
             self._take(event.link)
         elif isinstance(event, events.LinkDetached) and event.link.owner is not None:
             event.link.owner.detached(event)
-        self.note()
+        self.schedule_output()
 
     def _take(self, link: Any) -> None:
         remote = link.remote_attach

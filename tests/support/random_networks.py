@@ -173,7 +173,7 @@ class RandomNetwork:
         dice, network = self.dice, self.network
         name = dice.choice(self.routers)
         host = network.hosts[name]
-        pair = dice.choice(list(network.joints))
+        pair = dice.choice(list(network.connections))
         seconds = dice.choice((0.05, 0.5, 5.0, 12.0))
         kind = dice.choice(
             ("restart", "kill", "leave", "pause", "reset", "flap", "cut", "one way", "client")
@@ -191,7 +191,7 @@ class RandomNetwork:
             network.reset(*pair)
         elif kind == "flap":
             for number in range(4):
-                network.agenda.after(number * seconds / 4, partial(network.reset, *pair))
+                network.scheduler.after(number * seconds / 4, partial(network.reset, *pair))
         elif kind in ("cut", "one way"):
             network.cut(*pair, one_way=kind == "one way")
             self._undo(seconds, partial(network.heal, *pair))
@@ -201,7 +201,7 @@ class RandomNetwork:
 
     def _undo(self, seconds: float, act: Callable[[], None]) -> None:
         self._repairs.append(act)
-        self.network.agenda.after(seconds, act)
+        self.network.scheduler.after(seconds, act)
 
     def run(self, seconds: float) -> None:
         """Let time pass."""
@@ -342,13 +342,13 @@ def _left_over(host: SimulatedRouter) -> list[str]:
         "heads": core.intake.held_bytes,
         "suspended": len(core.suspended),
         "wanted": [key for key in core.reach.wanted if key[0] not in EDGES],
-        "here": [key for key in core.reach.here if key[0] not in EDGES],
+        "here": [key for key in core.reach.own_interests if key[0] not in EDGES],
     }
     if multicast is not None:
         holders |= {
             "own trees": multicast._own,
             "passing trees": multicast._passing,
-            "asked": multicast._asked,
+            "asked": multicast._pending,
             "branches leaving": multicast.leaving,
             "branches broken": multicast._broken,
             "idle trees": multicast._idle,

@@ -11,7 +11,7 @@ from router.metrics.reading import Reading, take_reading
 from router.net.router_hub import RouterHub
 
 
-def idle_exchange(*addresses: str) -> RouterHub:
+def idle_hub(*addresses: str) -> RouterHub:
     """Return a router's hub without connections, with some addresses in use."""
     table = AddressTable([], "balanced", lambda _: "")
     for name in addresses:
@@ -19,10 +19,10 @@ def idle_exchange(*addresses: str) -> RouterHub:
     return RouterHub(table, 2**20, 65536)
 
 
-def reading_of(exchange: RouterHub, *, limit: int = 100) -> Reading:
+def reading_of(hub: RouterHub, *, limit: int = 100) -> Reading:
     """Return a reading after 1.5 seconds, with labels up to `limit`."""
-    labels = AddressLabels(exchange.table, limit)
-    return take_reading(exchange, labels, ConnectionLabels(exchange, limit), 1.5)
+    labels = AddressLabels(hub.table, limit)
+    return take_reading(hub, labels, ConnectionLabels(hub, limit), 1.5)
 
 
 def samples(reading: Reading, name: str) -> dict[tuple[str, ...], Value]:

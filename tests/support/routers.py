@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -38,20 +37,11 @@ prefix = "unavailable"
 distribution = "unavailable"
 """
 
-_COMMAND = "from router.cli.main import main; main(prog_name='trioute')"
 _ADDRESS = re.compile(r"amqp://(\S+):(\d+)$")
 _HTTP_ADDRESS = re.compile(r"http://(\S+):(\d+)/metrics")
 # What the announcement ends with.
 _LAST_LINE = "Ctrl-C stops the router."
 STOP_S = 60.0
-
-
-def trioute(*arguments: str | Path) -> list[str]:
-    """Return the command line that starts `trioute` of the build under test anew.
-
-    `support.launcher` starts it faster, where starting is not what is tested.
-    """
-    return [sys.executable, "-P", "-c", _COMMAND, *map(str, arguments)]
 
 
 @attrs.define
@@ -62,7 +52,7 @@ class RouterProcess:
     those of its HTTP listeners.
     """
 
-    process: Launched
+    process: Launched | subprocess.Popen[str]
     addresses: list[tuple[str, int]]
     log: Path
     http_addresses: list[tuple[str, int]] = attrs.Factory(list)

@@ -158,7 +158,7 @@ class Network:
         self.sent: Counter[str] = Counter()
         self.octets: Counter[str] = Counter()
         self._order = itertools.count()
-        self._agenda: list[tuple[float, int, Router | None, Any, tuple[Any, ...]]] = []
+        self._scheduler: list[tuple[float, int, Router | None, Any, tuple[Any, ...]]] = []
         self._instances = itertools.count(1_000, 1_000)
 
     def delay(self) -> float:
@@ -225,7 +225,7 @@ class Network:
     def at(self, delay_s: float, router: Router | None, what: Any, *arguments: Any) -> None:
         """Have something happen after a while; at a router it is a turn of it."""
         entry = (self.now + delay_s, next(self._order), router, what, arguments)
-        heapq.heappush(self._agenda, entry)
+        heapq.heappush(self._scheduler, entry)
 
     def wake(self, router: Router) -> None:
         """See to it that a router looks when something is due."""
@@ -251,13 +251,13 @@ class Network:
     def run(self, seconds: float) -> None:
         """Have time pass."""
         until = self.now + seconds
-        while self._agenda and self._agenda[0][0] <= until:
+        while self._scheduler and self._scheduler[0][0] <= until:
             self.step()
         self.now = until
 
     def step(self) -> None:
         """Have the next thing happen."""
-        when, _, router, what, arguments = heapq.heappop(self._agenda)
+        when, _, router, what, arguments = heapq.heappop(self._scheduler)
         self.now = max(self.now, when)
         if router is None:
             what(*arguments)

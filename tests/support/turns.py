@@ -23,17 +23,17 @@ def most_in_a_turn(router: Router, count: Callable[[], int], act: Callable[[], o
 @contextmanager
 def turns_of(host: SimulatedRouter, count: Callable[[], int]) -> Iterator[list[int]]:
     """Yield the values of `count`: before a router's first turn, and after each within."""
-    counts, finish = [count()], host.exchange.finish_turn
+    counts, finish = [count()], host.hub.finish_turn
 
     def finish_turn() -> None:
         finish()
         counts.append(count())
 
-    host.exchange.finish_turn = finish_turn  # type: ignore[method-assign]
+    host.hub.finish_turn = finish_turn  # type: ignore[method-assign]
     try:
         yield counts
     finally:
-        host.exchange.finish_turn = finish  # type: ignore[method-assign]
+        host.hub.finish_turn = finish  # type: ignore[method-assign]
 
 
 def longest(counts: list[int]) -> int:

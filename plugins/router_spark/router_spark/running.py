@@ -63,10 +63,10 @@ def run_job(
     say(f"starting Spark at {run.session.master}")
     with spark_session(name, run.session) as spark:
         frames = [read_rows(spark, files[each.name], each, period) for each in datasets]
-        deliver(run, name, lambda: compute(*frames))
+        write_or_print(run, name, lambda: compute(*frames))
 
 
-def deliver(run: Run, name: str, compute: Callable[[], Tables]) -> None:
+def write_or_print(run: Run, name: str, compute: Callable[[], Tables]) -> None:
     """Compute the tables of a job, and write or print them."""
     began = time.monotonic()
     say(f"running {name}")
@@ -82,7 +82,7 @@ def with_session(run: Run, name: str, compute: Callable[[SparkSession], Tables])
     """Start Spark and run a job that reads its own input."""
     say(f"starting Spark at {run.session.master}")
     with spark_session(name, run.session) as spark:
-        deliver(run, name, lambda: compute(spark))
+        write_or_print(run, name, lambda: compute(spark))
 
 
 def session_options(command: Callable[..., None]) -> Callable[..., None]:

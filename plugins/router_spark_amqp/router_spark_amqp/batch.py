@@ -11,7 +11,7 @@ from pyspark.sql.types import StructType
 
 from router_spark_amqp.intake import Intake
 from router_spark_amqp.options import Options
-from router_spark_amqp.packing import read_batch, wire
+from router_spark_amqp.packing import read_batch, to_wire_batch
 from router_spark_amqp.rows import RowReader
 from router_spark_amqp.selectors import selector_of
 
@@ -54,7 +54,7 @@ class AmqpBatchReader(DataSourceReader):
         intake.start(0)
         try:
             rows = intake.drain()
-            yield from read_batch(wire(rows), reader)
+            yield from read_batch(to_wire_batch(rows), reader)
             intake.commit(len(rows))
         finally:
             intake.stop()

@@ -18,7 +18,7 @@ from router.client import ClientConnection, ClientError, LinkLost, Receiver, con
 from router_spark_amqp.attaching import in_time
 from router_spark_amqp.ledger import Batch, Ledger, Row
 from router_spark_amqp.options import Options, need_address
-from router_spark_amqp.selectors import both
+from router_spark_amqp.selectors import combine
 
 LOG = logging.getLogger("router_spark_amqp")
 
@@ -92,10 +92,10 @@ class Intake:
         """Return the number of rows that are in no batch yet."""
         return self._ledger.waiting
 
-    def cut(self, limit: int | None) -> Batch | None:
+    def make_batch(self, limit: int | None) -> Batch | None:
         """Make a batch of at most `limit` waiting rows; return None if there are none."""
         with self._changed:
-            return self._ledger.cut(limit)
+            return self._ledger.make_batch(limit)
 
     def drain(self) -> list[Row]:
         """Wait until the drain is over or a limit is reached; return the rows, as one batch.
@@ -106,7 +106,7 @@ class Intake:
             self._changed.wait_for(
                 lambda: self._is_dry or self._failure is not None or not self._has_room()
             )
-            batch = self._ledger.cut(None)
+            batch = self._ledger.make_batch(None)
         self.check()
         return [] if batch is None else batch.rows
 
@@ -218,7 +218,7 @@ class Intake:
         If the peer refuses a selector that was made from the query's filters, it is omitted.
         """
         options = self._options
-        selectors = [both(options.selector, options.pushed_selector)]
+        selectors = [combine(options.selector, options.pushed_selector)]
         if options.pushed_selector is not None:
             selectors.append(options.selector)
         while True:

@@ -75,7 +75,7 @@ class Ledger:
             self.count += 1
             self.octets += len(row.payload)
 
-    def cut(self, limit: int | None) -> Batch | None:
+    def make_batch(self, limit: int | None) -> Batch | None:
         """Make a batch of at most `limit` waiting rows; return None if there are none."""
         count = len(self._waiting) if limit is None else min(limit, len(self._waiting))
         if not count:

@@ -24,14 +24,16 @@ class Packed(InputPartition):
         self.octets = octets
 
 
-def wire(rows: Sequence[Row]) -> pa.RecordBatch:
+def to_wire_batch(rows: Sequence[Row]) -> pa.RecordBatch:
     """Return rows as a batch with the schema `WIRE`."""
     return wire_batch([(row.payload, row.message_format, row.is_settled) for row in rows])
 
 
 def packed(rows: Sequence[Row], partitions: int) -> list[Packed]:
     """Divide rows into partitions of consecutive rows, with the sizes from `shares`."""
-    return [Packed(pack(wire(rows[begin:end]))) for begin, end in shares(len(rows), partitions)]
+    return [
+        Packed(pack(to_wire_batch(rows[begin:end]))) for begin, end in shares(len(rows), partitions)
+    ]
 
 
 def pack(batch: pa.RecordBatch) -> bytes:

@@ -48,7 +48,7 @@ def selector_of(filters: Iterable[Filter]) -> str | None:
     return " AND ".join(said) or None
 
 
-def both(one: str | None, other: str | None) -> str | None:
+def combine(one: str | None, other: str | None) -> str | None:
     """Return the selector of messages that both selectors select; None stands for all messages."""
     if one is None or other is None:
         return one or other

@@ -41,7 +41,7 @@ async def _send_all(options: Options, chunks: Iterator[Octets]) -> int:
         opening = connection.open_sender(options.address, window=options.in_flight)
         sender = await in_time(opening, options.connect_timeout_s)
         outcomes = _Outcomes()
-        sender.outcome_told = outcomes.told
+        sender.on_settled = outcomes.told
         count = 0
         # Spark's iterator blocks; in a thread, it does not stop the heartbeats.
         while (chunk := await trio.to_thread.run_sync(next, chunks, None)) is not None:

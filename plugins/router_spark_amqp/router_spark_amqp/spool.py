@@ -21,7 +21,7 @@ from pyspark.sql.types import StructType
 
 from router_spark_amqp.ledger import Row
 from router_spark_amqp.options import Options
-from router_spark_amqp.packing import read_batch, shares, wire
+from router_spark_amqp.packing import read_batch, shares, to_wire_batch
 from router_spark_amqp.readers import OptionError
 from router_spark_amqp.rows import RowReader
 from router_spark_amqp.stream import POLL_S, AmqpStreamReader, Offset
@@ -87,7 +87,7 @@ class Spool:
         end = begin + len(rows)
         path = self._folder / f"{begin:020d}-{end:020d}{SUFFIX}"
         unfinished = path.with_name(f".{path.name}")
-        batch = wire(rows)
+        batch = to_wire_batch(rows)
         with unfinished.open("wb") as file:
             with pa.ipc.new_file(file, batch.schema) as writer:
                 writer.write_batch(batch)
@@ -174,7 +174,7 @@ class AmqpSpoolReader(AmqpStreamReader):
         intake = self._started(Offset(run=start["run"], position=begin, beat=0))
         while True:
             intake.check()
-            batch = intake.cut(most) if intake.wait(POLL_S) else None
+            batch = intake.make_batch(most) if intake.wait(POLL_S) else None
             if batch is not None:
                 spool.write(batch.begin, batch.rows)
                 intake.commit(batch.end)

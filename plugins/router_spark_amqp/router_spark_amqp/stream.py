@@ -83,7 +83,7 @@ class AmqpStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             intake.check()
             if intake.wait(POLL_S):
                 most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
-                batch = intake.cut(most)
+                batch = intake.make_batch(most)
                 if batch is not None:
                     return Offset(run=self._run, position=batch.end, beat=start["beat"])
             if intake.has_uncommitted:

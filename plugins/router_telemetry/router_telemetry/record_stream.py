@@ -73,11 +73,12 @@ class RecordStream:
                     while True:
                         await self._has_some.wait()
                         await sender.wait_for_room()
-                        # records that were dropped meanwhile are not sent
-                        dataset, row = self._waiting.popleft()
+                        # a record stays in the queue until it is sent, for the link may be lost
+                        dataset, row = self._waiting[0]
+                        sender.send_nowait(message_of(dataset, row))
+                        self._waiting.popleft()
                         if not self._waiting:
                             self._has_some = trio.Event()
-                        sender.send_nowait(message_of(dataset, row))
                         self._sent.labels(dataset).inc()
             except ClientError as error:
                 self._router.log.warning(

@@ -57,7 +57,7 @@ class _Life:
         self.observation = observation
         self.epoch = epoch = round(wall() * US)
         self._wall = wall
-        self._now = host.agenda.clock
+        self._now = host.scheduler.clock
         self._store = store
         self._flows = Rows(FLOWS, host.name, epoch, MOST_ROWS)
         self._events = Rows(EVENTS, host.name, epoch, MOST_ROWS)
@@ -118,12 +118,12 @@ class SimulatedRecords:
         self._interval_s = interval_s
         skews = {} if ahead_s is None else ahead_s
         self._walls = {
-            name: WallClock(network.agenda.clock, skews.get(name, 0.0)) for name in network.hosts
+            name: WallClock(network.scheduler.clock, skews.get(name, 0.0)) for name in network.hosts
         }
         self._lives: dict[str, _Life] = {}
         for host in network.hosts.values():
-            host.born.append(self._born)
-        network.agenda.after(interval_s, self._tick)
+            host.on_start.append(self._router_started)
+        network.scheduler.after(interval_s, self._tick)
 
     def set_clock(self, router: str, ahead_s: float) -> None:
         """Set a router's wall clock; earlier samples keep the times of the previous setting."""
@@ -138,7 +138,7 @@ class SimulatedRecords:
         for life in self._lives.values():
             life.write()
 
-    def _born(self, host: SimulatedRouter) -> None:
+    def _router_started(self, host: SimulatedRouter) -> None:
         before = self._lives.get(host.name)
         if before is not None:
             before.write()
@@ -156,7 +156,7 @@ class SimulatedRecords:
         self._end_intervals()
         for life in self._lives.values():
             life.write_some()
-        self._network.agenda.after(self._interval_s, self._tick)
+        self._network.scheduler.after(self._interval_s, self._tick)
 
     def _end_intervals(self) -> None:
         for life in self._lives.values():

@@ -28,7 +28,7 @@ class Attribute:
     `default` is the value that Dispatch uses if the attribute is not given, None if there is none.
     A tuple as `kind` lists the allowed words, which may also be given by their numbers. `fate` is
     the effect of losing the attribute, and `meaning` explains it after "not supported: ". `old` is
-    a former name. A `vain` attribute had no effect in Dispatch, whatever its value.
+    a former name. With `had_no_effect`, no value has an effect in Dispatch.
     """
 
     kind: Kind = "text"
@@ -36,7 +36,7 @@ class Attribute:
     fate: Fate = "missing"
     meaning: str = ""
     old: str = ""
-    vain: bool = False
+    had_no_effect: bool = False
 
 
 @attrs.frozen
@@ -174,7 +174,7 @@ ENTITIES: Final[Mapping[str, Entity]] = {
             "requireSsl": Attribute(
                 "boolean", False, "guard", "connections that are not encrypted are let in"
             ),
-            "trustedCertsFile": Attribute(old="trustedCerts", vain=True),
+            "trustedCertsFile": Attribute(old="trustedCerts", had_no_effect=True),
             "initialHandshakeTimeoutSeconds": Attribute("integer", 0),
             "multiTenant": Attribute(
                 "boolean", False, "guard", "all tenants have the same addresses, and meet there"
@@ -193,7 +193,7 @@ ENTITIES: Final[Mapping[str, Entity]] = {
         {
             **{key: each for key, each in _ENDPOINT.items() if key != "socketAddressFamily"},
             "protocolFamily": _ENDPOINT["socketAddressFamily"],
-            "allowRedirect": Attribute("boolean", True, vain=True),
+            "allowRedirect": Attribute("boolean", True, had_no_effect=True),
             "verifyHostname": Attribute(
                 "boolean", True, "harmless", "there is no certificate to verify", "verifyHostName"
             ),

@@ -14,10 +14,10 @@ from router.config.checks import Check
 from router.config.mistakes import InvalidConfiguration, Mistake, Path as DataPath, format_path
 from router.config.model import Configuration
 from router.config.qdrouterd.document import Document
-from router.config.qdrouterd.form import Form
 from router.config.qdrouterd.json_form import read_json
 from router.config.qdrouterd.report import Report
 from router.config.qdrouterd.sections import read_sections
+from router.config.qdrouterd.syntax import Syntax
 from router.config.qdrouterd.translation import Translation, translate
 
 _NUMBERED: Final = re.compile(r"\b([a-zA-Z]{1,20})\[(\d{1,9})\]")
@@ -43,11 +43,11 @@ class LoadedDispatch:
 
 def parse_dispatch(
     text: str,
-    form: Form,
+    syntax: Syntax,
     *,
     source: str,
     folder: Path | None = None,
-    further: Iterable[Check] = (),
+    extra_checks: Iterable[Check] = (),
     weaker_security: bool = False,
 ) -> LoadedDispatch:
     """Read the text of a Dispatch file; paths in it are relative to `folder`.
@@ -55,11 +55,11 @@ def parse_dispatch(
     Raises InvalidDispatch with every mistake in it. Settings without which the router would be less
     secure than the file requires are also mistakes, unless `weaker_security` accepts that.
     """
-    document = (read_json if form == "json" else read_sections)(text, source)
+    document = (read_json if syntax == "json" else read_sections)(text, source)
     made = translate(document, source)
     remarks = tuple(sorted(made.remarks, key=lambda remark: remark.line))
     report = Report(source, remarks, made.log_file, weaker_security)
-    built = build(made.data, folder, further)
+    built = build(made.data, folder, extra_checks)
     mistakes = [
         *made.mistakes,
         *report.refusals(),

@@ -18,6 +18,7 @@ from router.config.kinds import ValueNotAllowed
 from router.config.mistakes import Mistake, Path, format_path, format_value
 from router.config.model import ENTITIES as OURS, Entity as OurEntity
 from router.config.qdrouterd import facts
+from router.config.qdrouterd.auto_link_names import AutoLinkNames
 from router.config.qdrouterd.document import Document, GivenAttribute, Section
 from router.config.qdrouterd.endpoints import adapt_endpoint
 from router.config.qdrouterd.logs import LogSections
@@ -28,7 +29,6 @@ from router.config.qdrouterd.old_names import (
     is_old,
     replace_old_entity,
 )
-from router.config.qdrouterd.repeated import RepeatedAutoLinks
 from router.config.qdrouterd.report import Remark, Sort
 from router.config.qdrouterd.table import Table
 from router.config.qdrouterd.values import read_value, to_file_value
@@ -89,7 +89,7 @@ class _Translator:
         self.said: set[tuple[str, str]] = set()
         self.single: dict[str, Table] = {}
         self.alone: set[str] = set()
-        self.repeated = RepeatedAutoLinks()
+        self.auto_link_names = AutoLinkNames()
         self.asks_for_policy = False
 
     def section(self, written: Section) -> None:
@@ -198,7 +198,7 @@ class _Translator:
                 return
         for key, value in table.values.items():
             attribute = entity.attributes.get(key) if entity is not None else None
-            if attribute is not None and attribute.vain:
+            if attribute is not None and attribute.had_no_effect:
                 text = "had no effect in Dispatch, and has none here"
                 self.remark("ignored", table.line_of(key), _path(table, key), text, value)
             elif key not in fields:
@@ -221,7 +221,7 @@ class _Translator:
 
     def tell_apart(self, table: Table) -> None:
         """Give a repeated auto-link its own name: it is a separate link, as in Dispatch."""
-        name = self.repeated.name_for(table.data)
+        name = self.auto_link_names.name_for(table.data)
         if name is not None:
             table.data["name"] = name
             text = f"repeats an earlier auto-link; taken as another link, called {name}"
@@ -277,7 +277,7 @@ class _Translator:
     def fill(self, table: Table, entity: facts.Entity, fields: Mapping[str, Setting]) -> None:
         """Write out the defaults of Dispatch that differ from those of this router."""
         defaults = {
-            key: each.default for key, each in entity.attributes.items() if not each.vain
+            key: each.default for key, each in entity.attributes.items() if not each.had_no_effect
         } | dict(facts.OWN_DEFAULTS.get(table.name, {}))
         for key, default in defaults.items():
             if key in table.values or key not in fields or not table.has(key):

@@ -137,7 +137,7 @@ class EdgeRouter:
                 self._told[number] = news
                 self.forwarder.observer.event_received(self._connections[number], news)
         active = [self._connections[each.connection] for each in self.uplinks.active()]
-        if changes or active != list(self.proxies.told):
+        if changes or active != list(self.proxies.reported_states):
             self.proxies.use(active)
             self.routes.use(active)
             self._note()
@@ -149,7 +149,7 @@ class EdgeRouter:
             return
         pulse.heard_at = self.forwarder.turn.now
         message = decode_message(octets)
-        connection.count_work(work_of(message))
+        connection.deduct_work(work_of(message))
         match message:
             case Reached():
                 self.proxies.reached(connection, message)
@@ -188,11 +188,11 @@ class EdgeRouter:
         """Return whether an address with this name may exist beyond the uplinks."""
         return self.proxies.may_be_beyond(name)
 
-    def lacks(self, name: str) -> bool:
+    def is_unreachable(self, name: str) -> bool:
         """Return whether a name refers to another router that no interior can reach."""
         return self.proxies.is_nowhere(name)
 
-    def use_of(self, connection: Connection) -> tuple[bool | None, str | None]:
+    def uplink_state(self, connection: Connection) -> tuple[bool | None, str | None]:
         """Return whether an uplink is active, and the reason; (None, None) for other peers."""
         if connection not in self._pulses:
             return None, None

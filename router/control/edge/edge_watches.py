@@ -25,7 +25,7 @@ from router.core.routers.routing_state import (
     MOBILE,
     mobile_key,
 )
-from router.engine.deferred import CHANGES_AT_ONCE, emptied
+from router.engine.deferred import CHANGES_AT_ONCE, pop_items
 from router.errors import AmqpError
 
 # Most addresses that an edge watches. For all others the edge assumes consumers: if there are none,
@@ -62,14 +62,14 @@ def split_key(key: str) -> tuple[str, int]:
 class EdgeWatches:
     """Addresses that one edge watches.
 
-    `side` is the side of the edge's links; `tell` sends a message to the edge.
+    `side` is the side of the edge's links; `send` sends a message to the edge.
     """
 
-    def __init__(self, side: int, tell: Callable[[Message], None]) -> None:
+    def __init__(self, side: int, send: Callable[[Message], None]) -> None:
         self.side = side
-        self.tell = tell
+        self.send = send
         # the watched keys, each with the state that was last sent to the edge
-        self.told: dict[str, tuple[bool, int] | None] = {}
+        self.sent_states: dict[str, tuple[bool, int] | None] = {}
         # keys to examine, and changes to send at the end of the turn
         self.due: dict[str, None] = {}
         self.changed: list[InteriorAddress] = []
@@ -103,10 +103,10 @@ class Watches:
             self._remove(watcher, key)
         for key in message.added:
             split_key(key)
-            if key not in watcher.told and len(watcher.told) >= MOST_WATCHED:
+            if key not in watcher.sent_states and len(watcher.sent_states) >= MOST_WATCHED:
                 reason = f"the edge watches more than {MOST_WATCHED} addresses, which is the limit"
                 raise AmqpError(Condition.RESOURCE_LIMIT_EXCEEDED, reason)
-            watcher.told[key] = None
+            watcher.sent_states[key] = None
             self.by_key.setdefault(key, {})[watcher] = None
             if _is_placed(key):
                 self._placed[key] = None
@@ -115,20 +115,22 @@ class Watches:
     def left(self, watcher: EdgeWatches) -> None:
         """Forget the watches of an edge that has left, or that now uses another uplink."""
         deferred = self.forwarder.turn.deferred
-        told, watcher.told = watcher.told, {}
-        deferred.forget(emptied(watcher.due))
+        states, watcher.sent_states = watcher.sent_states, {}
+        deferred.forget(pop_items(watcher.due))
         watcher.due = {}
         watcher.changed.clear()
         self._due.pop(watcher, None)
 
         def forget(key: str) -> None:
-            if key not in watcher.told:
+            if key not in watcher.sent_states:
                 self._forget(watcher, key)
 
-        deferred.go_through(told, forget, lambda: deferred.forget(emptied(told)), CHANGES_AT_ONCE)
+        deferred.process_each(
+            states, forget, lambda: deferred.forget(pop_items(states)), CHANGES_AT_ONCE
+        )
 
     def _remove(self, watcher: EdgeWatches, key: str) -> None:
-        if watcher.told.pop(key, False) is False:
+        if watcher.sent_states.pop(key, False) is False:
             return
         watcher.due.pop(key, None)
         self._forget(watcher, key)
@@ -171,7 +173,7 @@ class Watches:
             self._starts[start] = None
             if not self._is_noting:
                 self._is_noting = True
-                self.forwarder.turn.deferred.work_off(self._note_placed())
+                self.forwarder.turn.deferred.run_steps(self._note_placed())
 
     def _note_placed(self) -> Iterator[None]:
         while self._starts:
@@ -195,7 +197,7 @@ class Watches:
 
     # Messages to edges.
 
-    def tell(self) -> None:
+    def send_changes(self) -> None:
         """Send each edge the changes that were found so far. Call this at the end of a turn."""
         if not self._due:
             return
@@ -203,23 +205,23 @@ class Watches:
         for watcher in due:
             if watcher.due and not watcher.is_looked_at:
                 watcher.is_looked_at = True
-                self.forwarder.turn.deferred.work_off(self._look_at_due(watcher))
+                self.forwarder.turn.deferred.run_steps(self._look_at_due(watcher))
             if watcher.is_looked_at and len(watcher.changed) < KEYS_A_STEP:
                 # wait until there are more changes for one message
                 continue
             changed, watcher.changed = watcher.changed, []
             for message in reached(changed):
-                watcher.tell(message)
+                watcher.send(message)
 
     def _look_at_due(self, watcher: EdgeWatches) -> Iterator[None]:
         """Determine the present state of all keys that are due for an edge."""
         while watcher.due:
             keys, watcher.due = watcher.due, {}
             for key in keys:
-                if key in watcher.told:
-                    now = self.place_of(key, watcher.side)
-                    if watcher.told[key] != now:
-                        watcher.told[key] = now
+                if key in watcher.sent_states:
+                    now = self.state_of(key, watcher.side)
+                    if watcher.sent_states[key] != now:
+                        watcher.sent_states[key] = now
                         watcher.changed.append(InteriorAddress(key, *now))
                         self._note_watcher(watcher)
                 yield
@@ -229,7 +231,7 @@ class Watches:
         if watcher.changed:
             self._note_watcher(watcher)
 
-    def place_of(self, key: str, side: int) -> tuple[bool, int]:
+    def state_of(self, key: str, side: int) -> tuple[bool, int]:
         """Return whether an address has a consumer outside of `side`, and its treatment."""
         name, phase = split_key(key)
         table = self.forwarder.table
@@ -265,7 +267,7 @@ class Watches:
             return reach.path(router) is not None
         if name.startswith(AT_AN_EDGE):
             edge = EDGE + name[len(AT_AN_EDGE) :].partition("/")[0]
-            return edge in reach.here or bool(reach.nearest(edge))
+            return edge in reach.own_interests or bool(reach.nearest(edge))
         return False
 
 

@@ -38,7 +38,7 @@ from router.core.routers.membership import instance_of
 from router.core.routers.names import edge_key_in, edge_run_key
 from router.core.routers.routing_state import EDGE, Interest
 from router.engine.connection import Connection
-from router.engine.deferred import CHANGES_AT_ONCE, THINGS_A_STEP
+from router.engine.deferred import CHANGES_AT_ONCE, ITEMS_PER_STEP
 from router.engine.failures import NetworkCondition
 from router.errors import AmqpError
 
@@ -135,7 +135,7 @@ class Edges:
             return
         edge.heard_at = self.forwarder.turn.now
         message = decode_message(octets)
-        connection.count_work(work_of(message))
+        connection.deduct_work(work_of(message))
         match message:
             case UplinkUse():
                 self._use(edge, is_active=message.is_active)
@@ -179,9 +179,11 @@ class Edges:
         self.routes.use(edge.connection, is_active=is_active)
         key = EDGE + edge.router
         reach = self.forwarder.reach
-        reach.want(key, Interest(BALANCED) if actives else None)
+        reach.set_own_interest(key, Interest(BALANCED) if actives else None)
         runs = any(each.instance == edge.instance for each in actives)
-        reach.want(edge_run_key(edge.router, edge.instance), Interest(BALANCED) if runs else None)
+        reach.set_own_interest(
+            edge_run_key(edge.router, edge.instance), Interest(BALANCED) if runs else None
+        )
         self.watching.key_changed(key)
         self._moved[f"{AT_AN_EDGE}{edge.router}/"] = None
         self._note()
@@ -195,7 +197,7 @@ class Edges:
 
         # remove links that are not attached yet first
         proxies = reversed(self.lines.of(edge.connection))
-        self.forwarder.turn.deferred.go_through(proxies, unwant, at_once=CHANGES_AT_ONCE)
+        self.forwarder.turn.deferred.process_each(proxies, unwant, at_once=CHANGES_AT_ONCE)
 
     # Messages to addresses at edges.
 
@@ -223,13 +225,13 @@ class Edges:
         """Return whether a name refers to an address at an edge that is connected here."""
         return self._edge_at(name) is not None
 
-    def lacks(self, name: str) -> bool:
+    def is_unreachable(self, name: str) -> bool:
         """Return whether a name refers to an edge that is not connected to any known router."""
         key = edge_key_in(name)
         reach = self.forwarder.reach
-        return key is not None and key not in reach.here and not reach.wanted.get(key)
+        return key is not None and key not in reach.own_interests and not reach.wanted.get(key)
 
-    def use_of(self, connection: Connection) -> tuple[bool | None, str | None]:
+    def uplink_state(self, connection: Connection) -> tuple[bool | None, str | None]:
         """Return whether an edge uses its connection, and None: only the edge knows the reason.
 
         For the connection of any other peer, both values are None.
@@ -254,8 +256,8 @@ class Edges:
         """Process the changes of a turn, at its end."""
         if not self._is_seeing and (self._due or self._moved):
             self._is_seeing = True
-            self.forwarder.turn.deferred.work_off(self._seeings())
-        self.watching.tell()
+            self.forwarder.turn.deferred.run_steps(self._seeings())
+        self.watching.send_changes()
         self.routes.finish()
 
     def _seeings(self) -> Iterator[None]:
@@ -272,7 +274,7 @@ class Edges:
                 # one pass over all addresses, no matter how often edges have switched uplinks
                 self._starts, self._moved = tuple(self._moved), {}
                 self._again = list(self.forwarder.table.addresses())
-            for _ in range(min(THINGS_A_STEP, len(self._again))):
+            for _ in range(min(ITEMS_PER_STEP, len(self._again))):
                 address = self._again.pop()
                 is_meant = address.name.startswith(self._starts)
                 if is_meant and self.forwarder.table.is_in_use(address):
@@ -301,7 +303,7 @@ class Edges:
                 self._check(edge, now)
         if not self._is_looking and self._first_idle() is not None:
             self._is_looking = True
-            self.forwarder.turn.deferred.work_off(self._looks())
+            self.forwarder.turn.deferred.run_steps(self._looks())
         self.lines.tick(now)
 
     def _looks(self) -> Iterator[None]:

@@ -34,7 +34,7 @@ class KeyStreams(Generic[C]):
         self._say = say
         self._untold: dict[C, deque[Iterator[str]]] = {}
 
-    def tell(self, connection: C, keys: Iterable[str]) -> None:
+    def queue_keys(self, connection: C, keys: Iterable[str]) -> None:
         """Queue keys to be sent on a connection. The caller must not modify `keys` afterwards."""
         untold = self._untold.get(connection)
         if untold is not None:
@@ -49,7 +49,7 @@ class KeyStreams(Generic[C]):
         if untold is not None:
             untold.clear()
 
-    def go_on(self, connection: C, untold: deque[Iterator[str]]) -> bool:
+    def send_next(self, connection: C, untold: deque[Iterator[str]]) -> bool:
         """Send the next of the `untold` keys on a connection; return whether any may be left."""
         if untold:
             keys = list(islice(untold[0], KEYS_A_STEP))
@@ -74,4 +74,4 @@ class _Part(Generic[C]):
 
     def step(self) -> bool:
         """Send the next keys; return whether any may be left."""
-        return self._telling.go_on(self._connection, self._untold)
+        return self._telling.send_next(self._connection, self._untold)

@@ -32,7 +32,7 @@ LONGEST_BYTES: Final = 64 * 1024
 MOST_KEYS: Final = 1024
 LONGEST_KEY: Final = 48 * 1024
 # Work of handling a message, of each key in it, and of switching an uplink. The unit is the work of
-# handling one frame (`Connection.count_work`).
+# handling one frame (`Connection.deduct_work`).
 WORK: Final = 256
 WORK_A_KEY: Final = 128
 WORK_OF_USE: Final = 1024

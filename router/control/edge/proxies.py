@@ -42,7 +42,7 @@ from router.core.network.holding import Bounds, Holds, Use
 from router.core.network.proxy_links import Proxy
 from router.core.routers.routing_state import mobile_key
 from router.engine.connection import Connection
-from router.engine.deferred import CHANGES_AT_ONCE, THINGS_A_STEP, emptied
+from router.engine.deferred import CHANGES_AT_ONCE, ITEMS_PER_STEP, pop_items
 
 # Time for which an address without senders stays watched, as senders may come back.
 IDLE_S: Final = 10.0
@@ -68,7 +68,7 @@ class Proxies:
         self.holding = Holds(forwarder)
         # the active uplinks, with the states of watched keys as reported there; the first one is
         # the primary, for messages that may take one path only
-        self.told: dict[Connection, ListedTable[str, InteriorAddress]] = {}
+        self.reported_states: dict[Connection, ListedTable[str, InteriorAddress]] = {}
         # watched keys; and those without senders here, by the time when the last sender left
         self.watched: ListedTable[str, None] = ListedTable()
         self.idle = KeysByAge()
@@ -103,30 +103,30 @@ class Proxies:
 
     def use(self, connections: Iterable[Connection]) -> None:
         """Make these the only active uplinks; the first one is the primary."""
-        before, self.told = self.told, {}
+        before, self.reported_states = self.reported_states, {}
         for connection in connections:
-            self.told[connection] = before.get(connection) or ListedTable()
+            self.reported_states[connection] = before.get(connection) or ListedTable()
             if connection not in before:
-                self._telling.tell(connection, list(self.watched))
+                self._telling.queue_keys(connection, list(self.watched))
         deferred = self.forwarder.turn.deferred
-        for connection, told in before.items():
-            if connection not in self.told:
+        for connection, states in before.items():
+            if connection not in self.reported_states:
                 self._leave(connection)
-                deferred.forget(emptied(told))
+                deferred.forget(pop_items(states))
         self._once_more = True
 
     def _leave(self, connection: Connection) -> None:
         """Remove the proxy links from an uplink that is no longer active."""
 
         def unwant(proxy: Proxy) -> None:
-            if connection not in self.told:
+            if connection not in self.reported_states:
                 self.lines.unwant(connection, proxy)
 
         # remove links that are not attached yet first
         proxies = reversed(self.lines.of(connection))
-        self.forwarder.turn.deferred.go_through(proxies, unwant, at_once=CHANGES_AT_ONCE)
+        self.forwarder.turn.deferred.process_each(proxies, unwant, at_once=CHANGES_AT_ONCE)
         if connection.is_open():
-            self._telling.tell(connection, list(self.watched))
+            self._telling.queue_keys(connection, list(self.watched))
         else:
             self._telling.drop(connection)
 
@@ -136,18 +136,18 @@ class Proxies:
         self._telling.drop(connection)
 
     def _tell_of(self, connection: Connection, keys: list[str]) -> None:
-        is_used = connection in self.told
+        is_used = connection in self.reported_states
         self._watch(connection, [(key, is_used and key in self.watched) for key in keys])
 
     def reached(self, connection: Connection, message: Reached) -> None:
         """Note which of the watched addresses have consumers, as reported by an interior."""
-        told = self.told.get(connection)
-        if told is None:
+        states = self.reported_states.get(connection)
+        if states is None:
             return
         for place in message.places:
             if place.key in self.watched:
-                before = told.get(place.key)
-                told[place.key] = place
+                before = states.get(place.key)
+                states[place.key] = place
                 self._due[place.key] = None
                 if before is None or before.treatment != place.treatment:
                     self._treated_anew[place.key] = None
@@ -161,8 +161,8 @@ class Proxies:
         name = address.name
         if address.phase == FALLBACK or self._is_private(name, address):
             return False
-        if not self.told:
-            self.holding.see_to(address, self._bounds(address), Use.OPEN)
+        if not self.reported_states:
+            self.holding.set_hold(address, self._bounds(address), Use.OPEN)
             return bool(address.consumers)
         key = key_of_address(address)
         if self._is_known_unreached(key):
@@ -178,7 +178,7 @@ class Proxies:
         """Return whether an address that is unused here may have a consumer beyond the uplinks."""
         if name.startswith(self._mine) or not name or len(name.encode()) > LONGEST_NAME:
             return False
-        if not self.told:
+        if not self.reported_states:
             rule = self.forwarder.table.rule_of(name)
             return rule is not None and rule.hold is not None
         return not self._is_known_unreached(mobile_key(name))
@@ -205,7 +205,7 @@ class Proxies:
         return enters == 0 and self.lines.line(connection, Proxy(name, 0, True)) is not None
 
     def _is_known_unreached(self, key: str) -> bool:
-        places = [told.get(key) for told in self.told.values()]
+        places = [states.get(key) for states in self.reported_states.values()]
         if not places:
             return False
         return all(place is not None and not place.is_reached for place in places)
@@ -220,7 +220,7 @@ class Proxies:
     def _see_to_hold(self, key: str, address: Address, *, receives: bool, sends: bool) -> None:
         """Hold messages to an address, if allowed and if no interior can take them now."""
         hold = self.holding.holds.get(address)
-        places = [told.get(key) for told in self.told.values()]
+        places = [states.get(key) for states in self.reported_states.values()]
         if not places or (hold is not None and hold.use is Use.OPEN and None in places):
             use = Use.OPEN
         elif hold is not None and hold.use is not Use.IDLE and self._is_known_unreached(key):
@@ -237,12 +237,12 @@ class Proxies:
         ):
             bounds = None
         if bounds is not None or address in self.holding.holds:
-            self.holding.see_to(address, bounds, use)
+            self.holding.set_hold(address, bounds, use)
 
     def hint(self, name: str) -> int | None:
         """Return the treatment that an interior has reported for an address, or None."""
-        for told in self.told.values():
-            place = told.get(mobile_key(name))
+        for states in self.reported_states.values():
+            place = states.get(mobile_key(name))
             if place is not None and place.treatment in (CLOSEST, BALANCED, MULTICAST):
                 return place.treatment
         return None
@@ -254,12 +254,12 @@ class Proxies:
         self.forwarder.network.outward.lanes.finish()
         if not self._is_seeing and (self._due or self._once_more):
             self._is_seeing = True
-            self.forwarder.turn.deferred.work_off(self._seeings())
+            self.forwarder.turn.deferred.run_steps(self._seeings())
         # collect very many removals into few messages
         waits = self._is_looking and len(self._news) < KEYS_A_STEP
         if self._news and (not waits or any(self._news.values())):
             news, self._news = self._news, ListedTable()
-            for connection in self.told:
+            for connection in self.reported_states:
                 self._watch(connection, list(news.items()))
 
     def _seeings(self) -> Iterator[None]:
@@ -280,7 +280,7 @@ class Proxies:
                 self._then = [lambda: list(self.watched), self._addresses]
             if self._then and not self._again:
                 self._again = self._then.pop()()
-            for _ in range(min(THINGS_A_STEP, len(self._again))):
+            for _ in range(min(ITEMS_PER_STEP, len(self._again))):
                 self._see_again(self._again.pop())
                 yield
                 yield
@@ -302,7 +302,7 @@ class Proxies:
         """Do all work that is due."""
         if not self._is_looking and any(map(self._first_of, (self.idle, self._asked))):
             self._is_looking = True
-            self.forwarder.turn.deferred.work_off(self._looks())
+            self.forwarder.turn.deferred.run_steps(self._looks())
         self.lines.tick(now)
         self.forwarder.network.outward.tick()
         self.holding.tick(now)
@@ -351,9 +351,9 @@ class Proxies:
             goes_up = False
         if address is not None and phase != FALLBACK:
             self._see_to_hold(key, address, receives=receives, sends=sends)
-        for number, connection in enumerate(self.told):
+        for number, connection in enumerate(self.reported_states):
             may_go = number == 0 or not is_multicast
-            place = self.told[connection].get(key)
+            place = self.reported_states[connection].get(key)
             is_reached = is_given if place is None else place.is_reached
             self._keep(connection, Proxy(name, phase, False), may_go and goes_up and is_reached)
             wants_in = may_go and receives and not is_elsewhere
@@ -389,8 +389,8 @@ class Proxies:
         del self.watched[key]
         self._asked.discard(key)
         self._news[key] = False
-        for told in self.told.values():
-            told.pop(key, None)
+        for states in self.reported_states.values():
+            states.pop(key, None)
         self._due[key] = None
 
     def _give_up(self, key: str) -> None:
@@ -405,7 +405,7 @@ class Proxies:
         """Return whether an address is multicast: two paths would then make two copies."""
         if address is not None and address.treatment == MULTICAST:
             return True
-        places = (told.get(key) for told in self.told.values())
+        places = (states.get(key) for states in self.reported_states.values())
         return any(place is not None and place.treatment == MULTICAST for place in places)
 
     def _is_private(self, name: str, address: Address) -> bool:

@@ -69,7 +69,7 @@ class ProxyLines(LinkSupervisor[ProxyLine]):
         if proxy in lines:
             return
         line = lines[proxy] = ProxyLine(self, proxy, connection, self.now)
-        self.keep(line)
+        self.keep_attached(line)
 
     def unwant(self, connection: Connection, proxy: Proxy) -> None:
         """Quiesce a link, and detach it once its deliveries are settled."""
@@ -80,9 +80,9 @@ class ProxyLines(LinkSupervisor[ProxyLine]):
     def connection_lost(self, connection: Connection) -> None:
         """Forget all lines of a connection that has ended."""
         self._lines.pop(connection, None)
-        self.lose(connection)
+        self.forget_lines(connection)
 
-    def take_out(self, line: ProxyLine) -> None:
+    def remove_line(self, line: ProxyLine) -> None:
         """Remove a line from the tables of wanted lines."""
         if self.line(line.connection, line.proxy) is line:
             lines = self._lines[line.connection]

@@ -30,7 +30,7 @@ from router.core.model.split_table import ListedTable
 from router.core.model.token_tree import MAX_TOKENS
 from router.engine import account
 from router.engine.connection import Connection
-from router.engine.deferred import emptied
+from router.engine.deferred import pop_items
 from router.errors import AmqpError
 
 # Feature in the open of a router that supports link routes on uplinks.
@@ -144,7 +144,7 @@ class AdvertisedRoutes:
         )
         raise AmqpError(Condition.RESOURCE_LIMIT_EXCEEDED, reason)
 
-    def is_news(self) -> bool:
+    def should_log(self) -> bool:
         """Return whether the number of refused keys has grown enough to be logged again."""
         if self.refused < self._said_at:
             return False
@@ -175,7 +175,7 @@ class AdvertisedRoutes:
         """Open or close the outlets of all due keys; if there are many, some in later turns."""
         if not self._is_going_on and (self._due or self._once_more or self._is_over):
             self._is_going_on = True
-            self.connection.turn.deferred.work_off(self._steps())
+            self.connection.turn.deferred.run_steps(self._steps())
 
     def _steps(self) -> Iterator[object]:
         while self._due or self._once_more:
@@ -195,7 +195,7 @@ class AdvertisedRoutes:
         self._is_going_on = False
         self.settled()
         if self._is_over and self.keys:
-            yield from emptied(self.keys)
+            yield from pop_items(self.keys)
 
     def _see_to_outlet(self, key: str, route: tuple[str, str]) -> None:
         is_wanted = self.is_open and self.keys is not None and key in self.keys
@@ -217,9 +217,9 @@ class EdgeLinkRoutes:
         self.forwarder = forwarder
         self._tell = tell
         # routes of each interior, by connection
-        self.told: dict[Connection, AdvertisedRoutes] = {}
+        self.advertised: dict[Connection, AdvertisedRoutes] = {}
         # connections whose routers have `FEATURE`
-        self._hearing: dict[Connection, None] = {}
+        self._supporting: dict[Connection, None] = {}
         # routes of lost active uplinks, until another uplink takes over
         self._last: list[AdvertisedRoutes] = []
         self._used: list[Connection] = []
@@ -228,33 +228,32 @@ class EdgeLinkRoutes:
     def came(self, connection: Connection, router: str, features: frozenset[str]) -> None:
         """Add an uplink, and advertise the link routes of this edge to its interior."""
         self.finish()
-        told = self.told[connection] = AdvertisedRoutes(
-            self.forwarder.link_routes, connection, router
-        )
-        told.settled = self._see_to
+        advertised = AdvertisedRoutes(self.forwarder.link_routes, connection, router)
+        self.advertised[connection] = advertised
+        advertised.settled = self._see_to
         if FEATURE not in features:
-            told.keys = ListedTable()
+            advertised.keys = ListedTable()
             self.forwarder.observer.event_received(connection, LinkRoutesUnsupported(router))
             return
-        self._hearing[connection] = None
-        self._say(connection, [(key, True) for key in self.forwarder.reach.here])
+        self._supporting[connection] = None
+        self._say(connection, [(key, True) for key in self.forwarder.reach.own_interests])
 
     def left(self, connection: Connection) -> None:
         """Remove an uplink that has ended. If it was active, the caller calls `use` afterwards."""
-        self._hearing.pop(connection, None)
-        told = self.told.pop(connection)
-        if told.is_open:
-            self._last.append(told)
+        self._supporting.pop(connection, None)
+        advertised = self.advertised.pop(connection)
+        if advertised.is_open:
+            self._last.append(advertised)
         else:
-            told.leave()
+            advertised.leave()
 
     def received(self, connection: Connection, message: Routes) -> None:
         """Update an interior's link routes; raise `AmqpError` for an invalid key."""
-        told = self.told[connection]
-        told.change(message.added, message.removed)
-        if told.is_news():
-            assert told.keys is not None
-            event = RoutesLeftOut(told.router, told.refused, len(told.keys))
+        advertised = self.advertised[connection]
+        advertised.change(message.added, message.removed)
+        if advertised.should_log():
+            assert advertised.keys is not None
+            event = RoutesLeftOut(advertised.router, advertised.refused, len(advertised.keys))
             self.forwarder.observer.event_received(connection, event)
         self._see_to()
 
@@ -269,19 +268,19 @@ class EdgeLinkRoutes:
         The routes of a lost uplink stay until an active uplink has advertised its routes. In this
         way, a route that two uplinks have is never missing.
         """
-        used = [self.told[each] for each in self._used if each in self.told]
-        spoken = [told for told in used if told.keys is not None]
-        for told in spoken:
-            told.use(is_open=True)
-        if any(told.is_behind for told in spoken):
+        used = [self.advertised[each] for each in self._used if each in self.advertised]
+        spoken = [each for each in used if each.keys is not None]
+        for each in spoken:
+            each.use(is_open=True)
+        if any(each.is_behind for each in spoken):
             return
-        for told in self.told.values():
-            if told not in used:
-                told.use(is_open=False)
+        for each in self.advertised.values():
+            if each not in used:
+                each.use(is_open=False)
         if spoken:
             last, self._last = self._last, []
-            for told in last:
-                told.leave()
+            for each in last:
+                each.leave()
 
     # Link routes at this edge.
 
@@ -291,10 +290,10 @@ class EdgeLinkRoutes:
     def finish(self) -> None:
         """Send the changes of a turn to the interiors, at the end of the turn."""
         reach = self.forwarder.reach
-        if not reach.changed_here:
+        if not reach.own_changes:
             return
-        changes = [(key, interest is not None) for key, interest in reach.take_changed_here()]
-        for connection in self._hearing:
+        changes = [(key, interest is not None) for key, interest in reach.take_own_changes()]
+        for connection in self._supporting:
             self._say(connection, changes)
 
     def _say(self, connection: Connection, changes: Iterable[tuple[str, bool]]) -> None:
@@ -311,9 +310,9 @@ class InteriorLinkRoutes:
     def __init__(self, forwarder: Forwarder, tell: TellAll) -> None:
         self.forwarder = forwarder
         self._tell = tell
-        self.told: dict[Connection, AdvertisedRoutes] = {}
+        self.advertised: dict[Connection, AdvertisedRoutes] = {}
         # connections whose routers have `FEATURE`
-        self._hearing: dict[Connection, None] = {}
+        self._supporting: dict[Connection, None] = {}
         # keys last advertised as having containers. If all containers are at one edge, the value is
         # that edge, to which the key is not sent; otherwise it is None.
         self._said: dict[str, str | None] = {}
@@ -323,66 +322,67 @@ class InteriorLinkRoutes:
 
     def came(self, connection: Connection, router: str, features: frozenset[str]) -> None:
         """Add an edge's connection, and advertise there the link routes of the other routers."""
-        self.told[connection] = AdvertisedRoutes(self.forwarder.link_routes, connection, router)
+        known = self.forwarder.link_routes
+        self.advertised[connection] = AdvertisedRoutes(known, connection, router)
         if FEATURE not in features:
             self.forwarder.observer.event_received(connection, LinkRoutesUnsupported(router))
             return
         self.finish()
-        is_first = not self._hearing
-        self._hearing[connection] = None
+        is_first = not self._supporting
+        self._supporting[connection] = None
         if is_first:
             # treat all routes as new
             found = map(self._changed, self.forwarder.link_routes.routes())
-            self.forwarder.turn.deferred.work_off(found)
+            self.forwarder.turn.deferred.run_steps(found)
             self.finish()
         else:
-            self._telling.tell(connection, list(self._said))
+            self._telling.queue_keys(connection, list(self._said))
         if all(only == router for only in self._said.values()):
             # an empty message reports that there are none
             self._tell((connection,), Routes())
 
     def _tell_of(self, connection: Connection, keys: list[str]) -> None:
-        edge = self.told[connection].router
+        edge = self.advertised[connection].router
         for message in routes((key, True) for key in keys if self._said.get(key, edge) != edge):
             self._tell((connection,), message)
 
-    def heard(self, connection: Connection) -> list[str]:
+    def advertised_to(self, connection: Connection) -> list[str]:
         """Return the keys that were advertised to an edge as routes with containers."""
-        edge = self.told[connection].router
+        edge = self.advertised[connection].router
         return [key for key, only in self._said.items() if only != edge]
 
     def left(self, connection: Connection) -> None:
         """Remove a connection that has ended."""
-        self._hearing.pop(connection, None)
+        self._supporting.pop(connection, None)
         self._telling.drop(connection)
-        if not self._hearing:
+        if not self._supporting:
             # changes are not sent to any edge from now on
             said, self._said = self._said, {}
-            self.forwarder.turn.deferred.forget(emptied(said))
+            self.forwarder.turn.deferred.forget(pop_items(said))
             self._due.clear()
-        self.told.pop(connection).leave()
+        self.advertised.pop(connection).leave()
 
     def use(self, connection: Connection, *, is_active: bool) -> None:
         """Note whether an edge's connection is now an active uplink."""
-        told = self.told.get(connection)
-        if told is not None:
-            told.use(is_open=is_active)
+        advertised = self.advertised.get(connection)
+        if advertised is not None:
+            advertised.use(is_open=is_active)
 
     def received(self, connection: Connection, message: Routes) -> None:
         """Update an edge's link routes; raise `AmqpError` for an invalid key, or too many keys."""
-        told = self.told[connection]
+        advertised = self.advertised[connection]
         added = []
         for key in message.added:
             route = parse_key(key)
             if route is not None and self._is_ours(address_name(route[1])):
                 # these names have a fixed location, no matter what an edge advertises
-                told.refused += 1
-                if told.is_news():
-                    event = RouteRefused(told.router, key, told.refused)
+                advertised.refused += 1
+                if advertised.should_log():
+                    event = RouteRefused(advertised.router, key, advertised.refused)
                     self.forwarder.observer.event_received(connection, event)
             else:
                 added.append(key)
-        told.change(added, message.removed)
+        advertised.change(added, message.removed)
 
     def _is_ours(self, name: str) -> bool:
         return is_topological(name) or self.forwarder.table.is_own_node(name)
@@ -390,7 +390,7 @@ class InteriorLinkRoutes:
     # Link routes elsewhere than at each edge.
 
     def _changed(self, route: Route) -> None:
-        if self._hearing:
+        if self._supporting:
             self._due[key_of(route)] = route.direction, route.pattern
             self.forwarder.network.note_edges()
 
@@ -421,11 +421,11 @@ class InteriorLinkRoutes:
             for edge in {each for each in (before, now) if each is not None}:
                 had, has = was_said and before != edge, is_said and now != edge
                 others.setdefault(edge, {})[key] = None if had == has else has
-        told = [each for each in self._hearing if self.told[each].router not in others]
+        same = [each for each in self._supporting if self.advertised[each].router not in others]
         for message in routes(common):
-            self._tell(told, message)
-        for connection in self._hearing:
-            own = others.get(self.told[connection].router)
+            self._tell(same, message)
+        for connection in self._supporting:
+            own = others.get(self.advertised[connection].router)
             if own is not None:
                 changes = [(key, has) for key, has in common if key not in own]
                 changes += [(key, has) for key, has in own.items() if has is not None]
@@ -441,7 +441,7 @@ def _edges_of(route: Route | None) -> set[str | None]:
     found: set[str | None] = set()
     if route is None:
         return found
-    if any(way.outlets for way in route.ways):
+    if any(way.outlets for way in route.link_routes):
         return {None, ""}
     for outlet in route.far.values():
         found.add(outlet.router if isinstance(outlet, UplinkOutlet) else None)

@@ -111,10 +111,10 @@ class Neighbours:
             self._inboxes = Inboxes(self.protocol, self._news, self._count_in, self._malformed)
         self._may_go_on = False
         # schedules a call of `go_on`, because work is left
-        self.hurry: Callable[[], None] = lambda: None
+        self.schedule_network_work: Callable[[], None] = lambda: None
         # connections to close at the end of the turn, with condition and reason
         self._failing: list[tuple[Peering, str, str]] = []
-        self.reach.on_here = self._note
+        self.reach.on_own_change = self._note
 
     @property
     def messages(self) -> Counter[tuple[str, str]]:
@@ -330,9 +330,9 @@ class Neighbours:
             self._close_failed()
             if self.protocol is None:
                 continue
-            if self.reach.changed_here and was_due:
+            if self.reach.own_changes and was_due:
                 was_due = False
-                self.protocol.want(self.reach.take_changed_here(MOST_TOLD), self.now)
+                self.protocol.want(self.reach.take_own_changes(MOST_TOLD), self.now)
             for change in self.protocol.take(self.now):
                 has_changed |= self._act(change)
         if self._may_want:
@@ -344,7 +344,7 @@ class Neighbours:
                 self._note()
         if may_go_on or was_due or self._outboxes or self.forwarder.network.is_behind:
             if self.is_behind:
-                self.hurry()
+                self.schedule_network_work()
         return has_changed
 
     def _go_on(self) -> bool:
@@ -365,7 +365,7 @@ class Neighbours:
         """Return whether work is left for later turns."""
         if self._news or self._inboxes or self.forwarder.network.is_behind:
             return True
-        if self.protocol is not None and (self.protocol.is_behind or self.reach.changed_here):
+        if self.protocol is not None and (self.protocol.is_behind or self.reach.own_changes):
             return True
         return self._outboxes.can_flush
 
@@ -373,7 +373,7 @@ class Neighbours:
         """Allow some of the deferred work in this turn."""
         self._may_want = bool(self._news)
         self._may_go_on = True
-        if self.protocol is not None and self.reach.changed_here:
+        if self.protocol is not None and self.reach.own_changes:
             self._note()
 
     def _close_failed(self) -> None:
@@ -386,7 +386,7 @@ class Neighbours:
         """Put a change of the protocol into effect; return whether it concerns the core."""
         if isinstance(change, Send):
             peering = self.peerings.get(change.link)
-            if peering is not None and peering.takes(change.message):
+            if peering is not None and peering.admit(change.message):
                 self._outboxes.say(peering, change.message, self.now)
         elif isinstance(change, PathsChanged):
             self._paths_changed(change)
@@ -437,7 +437,7 @@ class Neighbours:
         self.go_on(now)
         missed_s, self._looked_at = now - self._looked_at, now
         if missed_s > STALL_S:
-            self._outboxes.excuse(now)
+            self._outboxes.extend_deadlines(now)
         self._edge_ids.tick(now)
         if self.protocol is not None and now >= self.protocol.next_due:
             self.protocol.tick(now)

@@ -38,30 +38,30 @@ class Answers:
         for wish in {each.router: each for each in request.wishes}.values():
             table = self._table_of(wish.router)
             if table is not None and table.instance == wish.instance:
-                link.owed[wish.router] = wish.seq
+                link.requested_tables[wish.router] = wish.seq
                 self._serve_one(link, table)
 
     def serve(self, table: Table) -> None:
         """Send a table that has changed to the neighbours that wait for it."""
         for link in self._links.carriers.values():
-            if table.router in link.owed:
+            if table.router in link.requested_tables:
                 self._serve_one(link, table)
 
     def serve_all(self, link: RouterLink) -> None:
         """Send the tables that a neighbour waits for, as it has room for messages again."""
-        for router in list(link.owed):
+        for router in list(link.requested_tables):
             table = self._table_of(router)
             if table is not None:
                 self._serve_one(link, table)
 
     def _serve_one(self, link: RouterLink, table: Table) -> None:
-        seq = link.owed[table.router]
+        seq = link.requested_tables[table.router]
         if not self._is_good(table) or seq >= table.seq or self._links.is_full(link):
             return
         if table.must_be_cut(seq):
             self._to_cut[table.router] = None
             return
-        del link.owed[table.router]
+        del link.requested_tables[table.router]
         for message in table.since(seq):
             self._links.send(link, message)
 

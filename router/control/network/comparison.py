@@ -92,7 +92,7 @@ class Comparison:
         """Return the rows of other routers; leave out the unknown ones."""
         return [self._place_of(each)[0] for each in routers if each in self._states.records]
 
-    def say(self, several: Iterable[RouterLink]) -> None:
+    def send_digests(self, several: Iterable[RouterLink]) -> None:
         """Send neighbours the digests of this router's view."""
         message: Summary | None = None
         for link in several:

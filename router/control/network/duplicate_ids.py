@@ -32,11 +32,11 @@ Key = tuple[str, int]
 class _Heard:
     """Neighbours in the link state of an instance, and when it was sent, by this router's clock."""
 
-    __slots__ = ("links", "said_at")
+    __slots__ = ("links", "sent_at")
 
-    def __init__(self, state: LinkState, said_at: float) -> None:
+    def __init__(self, state: LinkState, sent_at: float) -> None:
         self.links = frozenset(sorted(state.links)[:MOST_LINKS])
-        self.said_at = said_at
+        self.sent_at = sent_at
 
 
 class DuplicateIds:
@@ -97,7 +97,7 @@ class DuplicateIds:
     def state_heard(self, link: RouterLink, aged: Aged, now: float) -> None:
         """Remember link state of an instance that is not the newest of its id.
 
-        Call `look_again` afterwards: this may decide whether a pending withdrawal is accepted.
+        Call `judge_waiting` afterwards: this may decide whether a pending withdrawal is accepted.
         """
         state = aged.state
         if self._states.is_too_old(aged):
@@ -106,10 +106,10 @@ class DuplicateIds:
         heard.pop((state.router, state.instance), None)
         if len(heard) >= MOST_HEARD:
             del heard[next(iter(heard))]
-        said_at = now - aged.age_ms / 1000
-        heard[state.router, state.instance] = _Heard(state, said_at)
+        sent_at = now - aged.age_ms / 1000
+        heard[state.router, state.instance] = _Heard(state, sent_at)
 
-    def look_again(self, state: LinkState, now: float) -> None:
+    def judge_waiting(self, state: LinkState, now: float) -> None:
         """Judge again the withdrawals that may have waited for this link state."""
         for teller, several in list(self._waiting.items()):
             for each in list(several):
@@ -153,20 +153,20 @@ class DuplicateIds:
         carrier = self._links.carriers.get(router)
         if carrier is not None and carrier.instance == message.winner:
             return True
-        shared, said_at = self._loser(router, message.instance)
+        shared, sent_at = self._loser(router, message.instance)
         return any(
-            self._confirms(neighbour, router, shared, said_at)
+            self._confirms(neighbour, router, shared, sent_at)
             for links in self._said_by(router, message.winner)
             for neighbour in links
         )
 
     def _confirms(
-        self, neighbour: str, router: str, shared: Collection[str], said_at: float
+        self, neighbour: str, router: str, shared: Collection[str], sent_at: float
     ) -> bool:
         record = self._states.records.get(neighbour)
         if record is None or router not in record.state.links:
             return False
-        return neighbour not in shared or record.appeared.get(router, said_at) > said_at
+        return neighbour not in shared or record.appeared.get(router, sent_at) > sent_at
 
     def _loser(self, router: str, instance: int) -> tuple[Collection[str], float]:
         """Return the neighbours of the loser, and when it last sent link state."""
@@ -174,7 +174,7 @@ class DuplicateIds:
             return self._links.carriers, float("inf")
         record = self._states.records.get(router)
         if record is not None and record.state.instance == instance:
-            return record.state.links, record.said_at
+            return record.state.links, record.sent_at
         return (), float("-inf")
 
     def _said_by(self, router: str, instance: int) -> Iterator[Collection[str]]:
@@ -191,7 +191,7 @@ class DuplicateIds:
         """Forget link state that was not renewed, and withdrawals that have waited too long."""
         limit = now - self._states.timing.max_age_s
         for teller, heard in list(self._heard.items()):
-            for key in [key for key, each in heard.items() if each.said_at <= limit]:
+            for key in [key for key, each in heard.items() if each.sent_at <= limit]:
                 del heard[key]
             if not heard:
                 del self._heard[teller]

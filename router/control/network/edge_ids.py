@@ -90,7 +90,7 @@ class EdgeIds:
             if since + AWAY_S > now:
                 break
             del self._away[key]
-            self._reach.want(key, None)
+            self._reach.set_own_interest(key, None)
 
     def _wanted_changed(self, key: str) -> None:
         """Handle a change to what other interiors advertise about connected and refused edges."""
@@ -131,7 +131,7 @@ class EdgeIds:
         key = edge_run_key(peer.router, peer.instance, EDGE_AWAY)
         if self._away.pop(key, None) is not None or len(self._away) < MOST_AWAY:
             self._away[key] = self._now()
-            self._reach.want(key, Interest(BALANCED))
+            self._reach.set_own_interest(key, Interest(BALANCED))
         where = _at(self._reach, edge_run_key(peer.router, earlier))
         return (
             f"another edge router with the id {peer.router}, which started earlier, is "
@@ -142,7 +142,7 @@ class EdgeIds:
         """Return whether an edge is active here that has the same id and started earlier."""
         return any(
             peering.peer.instance < instance
-            and edge_run_key(edge, peering.peer.instance) in self._reach.here
+            and edge_run_key(edge, peering.peer.instance) in self._reach.own_interests
             for peering in self._peerings.get(edge, {}).values()
         )
 

@@ -25,7 +25,7 @@ class FirstSync:
         self._until = now + PATIENCE_S
         self._is_over = False
 
-    def lacks(self) -> str | None:
+    def missing_reason(self) -> str | None:
         """Return a description of what is still missing, for operators; None if nothing is."""
         if not self._is_over:
             reason = self._reason()

@@ -33,13 +33,13 @@ class Record:
     `appeared` has the links that the router has added, with the time when it first advertised each.
     """
 
-    __slots__ = ("appeared", "said_at", "state")
+    __slots__ = ("appeared", "sent_at", "state")
 
     def __init__(
-        self, state: LinkState, said_at: float, appeared: Mapping[str, float] = _NONE
+        self, state: LinkState, sent_at: float, appeared: Mapping[str, float] = _NONE
     ) -> None:
         self.state = state
-        self.said_at = said_at
+        self.sent_at = sent_at
         self.appeared = appeared
 
 
@@ -91,7 +91,7 @@ class LinkStates:
         if before is None:
             self._tellers[state.router] = teller
             self.told[teller] += 1
-        said_at = now - aged.age_ms / 1000
+        sent_at = now - aged.age_ms / 1000
         self.links += len(state.links) - (0 if before is None else len(before.state.links))
         appeared: Mapping[str, float] = _NONE
         if before is not None and before.state.instance != state.instance:
@@ -100,11 +100,11 @@ class LinkStates:
             appeared = before.appeared
         elif before is not None:
             appeared = {
-                link: before.appeared.get(link, said_at)
+                link: before.appeared.get(link, sent_at)
                 for link in state.links
                 if link not in before.state.links or link in before.appeared
             }
-        self.records[state.router] = Record(state, said_at, appeared)
+        self.records[state.router] = Record(state, sent_at, appeared)
         return None if before is None else before.state
 
     def is_too_old(self, aged: Aged) -> bool:
@@ -114,10 +114,10 @@ class LinkStates:
     def expire(self, now: float) -> list[str]:
         """Forget link state that was not renewed in time; return the ids of those routers."""
         limit = now - self.timing.max_age_s
-        over = [router for router, record in self.records.items() if record.said_at <= limit]
+        over = [router for router, record in self.records.items() if record.sent_at <= limit]
         for router in over:
             self._forget(router)
-        for router in [each for each, was in self.replaced.items() if was.said_at <= limit]:
+        for router in [each for each, was in self.replaced.items() if was.sent_at <= limit]:
             del self.replaced[router]
         for router, instances in list(self._withdrawn.items()):
             for instance in [each for each, until in instances.items() if until <= now]:
@@ -181,4 +181,4 @@ class LinkStates:
         for router in routers:
             record = self.records.get(router)
             if record is not None:
-                yield Aged(record.state, max(0, round((now - record.said_at) * 1000)))
+                yield Aged(record.state, max(0, round((now - record.sent_at) * 1000)))

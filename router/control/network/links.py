@@ -63,7 +63,7 @@ class RouterLink:
         self.rows_due: dict[str, None] = {}
         self.wishes: dict[str, TableRequest] = {}
         # tables that the peer has requested and that are not sent yet: the number it has, by router
-        self.owed: dict[str, int] = {}
+        self.requested_tables: dict[str, int] = {}
         self.trips = RoundTrips()
 
     @property
@@ -152,7 +152,7 @@ class RouterLinks:
             if now - link.heard_at >= most:
                 self.fail(link, SILENT, f"nothing was received from {link.router} for {most:g} s")
 
-    def excuse(self, now: float) -> None:
+    def extend_deadlines(self, now: float) -> None:
         """Give all neighbours more time: this router was stalled, and has yet to read messages."""
         least = now - self.timing.hello_max_age_s + self.timing.hello_interval_s
         for link in self.by_number.values():
@@ -182,7 +182,7 @@ class RouterLinks:
                 link.states_due.clear()
                 link.rows_due.clear()
                 link.wishes.clear()
-                link.owed.clear()
+                link.requested_tables.clear()
         for link in self.carriers.values():
             if not link.carries:
                 link.carries = True

@@ -113,8 +113,8 @@ class MobileAddresses:
     def _flood(self, table: Table, update: MobileUpdate, but: str | None) -> None:
         self._links.flood(update, but)
         for link in self._links.carriers.values():
-            if link.owed.get(table.router) == update.base and link.router != but:
-                del link.owed[table.router]
+            if link.requested_tables.get(table.router) == update.base and link.router != but:
+                del link.requested_tables[table.router]
         self._serve(table)
 
     # Tables of other routers.

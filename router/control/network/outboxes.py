@@ -50,7 +50,7 @@ class Outboxes:
         """Queue a message for a neighbour, after all earlier ones; `now` is in seconds."""
 
         def encode() -> bytes:
-            peering.leaves(message)
+            peering.count_dequeued(message)
             if self._encoded[0] is not message:
                 self._encoded = (message, encode_control(message))
                 self._encoded_bytes += len(self._encoded[1])
@@ -107,7 +107,7 @@ class Outboxes:
         """Return whether `flush` has anything to send."""
         return any(peering.control.can_flush for peering in self._sending)
 
-    def excuse(self, now: float) -> None:
+    def extend_deadlines(self, now: float) -> None:
         """Restart the timers of all peers, since this router was stalled."""
         for peering in self._sending:
             peering.moved_at = now

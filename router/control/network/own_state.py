@@ -20,7 +20,7 @@ class OwnLinkState:
     def __init__(self, first: LinkState, timing: Timing, now: float) -> None:
         self.timing = timing
         # the last link state with its time; and how many changes may still be sent at once
-        self.said = Record(first, now)
+        self.last = Record(first, now)
         self._allowance = float(timing.burst)
         # whether there is a change to send
         self.has_changed = True
@@ -28,11 +28,11 @@ class OwnLinkState:
     def due_at(self) -> float:
         """Return when to call `is_due` again, in seconds."""
         wait_s = self.timing.pace_s if self.has_changed else self.timing.refresh_s
-        return self.said.said_at + min(wait_s, self.timing.refresh_s)
+        return self.last.sent_at + min(wait_s, self.timing.refresh_s)
 
     def is_due(self, now: float) -> bool:
-        """Return whether link state is to be sent now; if so, the caller must call `say`."""
-        since = now - self.said.said_at
+        """Return whether link state is to be sent now; if so, the caller must call `renew`."""
+        since = now - self.last.sent_at
         if self.has_changed:
             allowance = min(self._allowance + since / self.timing.pace_s, self.timing.burst)
             if allowance < 1:
@@ -43,14 +43,14 @@ class OwnLinkState:
         self.has_changed = False
         return True
 
-    def say(self, seq: int, costs: dict[str, int], addresses: Table, now: float) -> None:
+    def renew(self, seq: int, costs: dict[str, int], addresses: Table, now: float) -> None:
         """Make new link state from the costs of links and the state of the address table."""
         state = attrs.evolve(
-            self.said.state,
+            self.last.state,
             seq=seq,
             links=costs,
             mobile_seq=addresses.seq,
             digest=addresses.digest,
             octets=b"",
         )
-        self.said = Record(state, now)
+        self.last = Record(state, now)

@@ -53,7 +53,7 @@ class Peering:
         """Return whether one of the two routers is an edge router."""
         return bool(self.connection.settings.role == EDGE)
 
-    def takes(self, message: object) -> bool:
+    def admit(self, message: object) -> bool:
         """Return whether a message may be queued for the peer, and count it if so."""
         if not isinstance(message, MobileUpdate):
             return True
@@ -63,7 +63,7 @@ class Peering:
         self.updates += 1
         return True
 
-    def leaves(self, message: object) -> None:
+    def count_dequeued(self, message: object) -> None:
         """Count a message that no longer waits."""
         self.updates -= isinstance(message, MobileUpdate)
 

@@ -58,14 +58,14 @@ class Protocol:
         self.options: m.Options = {"features": sorted(features)} if features else {}
         self.links = RouterLinks(me, instance, timing)
         self.states = LinkStates(timing, limits)
-        self.rivals = DuplicateIds(me, instance, self.links, self.states, self._withdrawn)
+        self.duplicate_ids = DuplicateIds(me, instance, self.links, self.states, self._withdrawn)
         self.mobile = MobileAddresses(me, instance, self.links, limits)
         self.mobile.next_hop = self._next_hop
         self.routes = Routes(me, self.links, self.states, now)
         self.comparison = Comparison(
             self.links, self.states, self.mobile, lambda router: router in self.paths
         )
-        self.saying = OwnLinkState(
+        self.own_state = OwnLinkState(
             m.LinkState(me, instance, 0, {}, 0, 0, self.options), timing, now
         )
         self._neighbours_changed = False
@@ -90,7 +90,7 @@ class Protocol:
 
     def set_timing(self, timing: Timing, now: float) -> None:
         """Set the times; a neighbour that is overdue by the new times gets more time."""
-        self.timing = self.links.timing = self.states.timing = self.saying.timing = timing
+        self.timing = self.links.timing = self.states.timing = self.own_state.timing = timing
         for link in self.links.by_number.values():
             if now - link.heard_at >= timing.hello_max_age_s - timing.hello_interval_s:
                 link.heard_at = now
@@ -128,7 +128,7 @@ class Protocol:
         elif router == self.me:
             why = f"this router has the id {router} itself; every router needs an id of its own"
             self._refuse(new, self.instance, why)
-        elif now < self.rivals.gone_until:
+        elif now < self.duplicate_ids.gone_until:
             why = f"this router has left the network: another router has its id {self.me}"
             self.links.fail(new, DUPLICATE, why)
         elif self.states.is_withdrawn(router, instance):
@@ -147,7 +147,7 @@ class Protocol:
                 self.links.add(new)
 
     def _refuse(self, link: RouterLink, known: int, why: str) -> None:
-        self.rivals.refused(link, known)
+        self.duplicate_ids.refused(link, known)
         self.links.fail(link, DUPLICATE, why)
 
     def link_down(self, link: int, now: float) -> None:
@@ -213,7 +213,7 @@ class Protocol:
                 self.mobile.answers.request_received(link, message)
                 yield len(message.wishes)
             case m.Withdrawal():
-                self.rivals.withdrawal_received(link, message, now)
+                self.duplicate_ids.withdrawal_received(link, message, now)
 
     @property
     def is_behind(self) -> bool:
@@ -239,14 +239,14 @@ class Protocol:
     def tick(self, now: float) -> None:
         """Do all work that is due."""
         if now - self._looked_at > 2 * self.timing.hello_interval_s:
-            self.links.excuse(now)
+            self.links.extend_deadlines(now)
         self._looked_at = now
         self.links.drop_silent(now)
         if now >= self._hello_due:
             self._hello_due = now + self.timing.hello_interval_s
             for link in self.links.by_number.values():
                 self.links.greet(link, now)
-            self.rivals.tick(now)
+            self.duplicate_ids.tick(now)
             for router in self.states.expire(now):
                 self.mobile.forget(router)
                 self.comparison.forget(router)
@@ -254,14 +254,14 @@ class Protocol:
         if now >= self._compare_due:
             self._compare_soon(now)
             self.mobile.tidy()
-            self.comparison.say(self.links.carriers.values())
+            self.comparison.send_digests(self.links.carriers.values())
 
     @property
     def next_due(self) -> float:
         """Return the latest time at which to call `tick`, and then `take`."""
         due = min(self._hello_due, self._compare_due, self.links.next_silence())
         due = min(due, self.routes.due_at())
-        return min(due, self.saying.due_at(), self.mobile.next_due())
+        return min(due, self.own_state.due_at(), self.mobile.next_due())
 
     # Handling of messages.
 
@@ -270,8 +270,8 @@ class Protocol:
         if state.router == self.me:
             self._own_seen(state.instance, state.seq, state.mobile_seq, now)
             if state.instance < self.instance:
-                self.rivals.state_heard(link, aged, now)
-            self.rivals.look_again(state, now)
+                self.duplicate_ids.state_heard(link, aged, now)
+            self.duplicate_ids.judge_waiting(state, now)
             return
         self.comparison.asked.pop(state.router, None)
         if self._is_told_on(link, aged):
@@ -279,8 +279,8 @@ class Protocol:
         if not self.states.is_news(state.router, state.instance, state.seq):
             if state.instance == self.states.instance_of(state.router):
                 return
-            self.rivals.state_heard(link, aged, now)
-            self.rivals.look_again(state, now)
+            self.duplicate_ids.state_heard(link, aged, now)
+            self.duplicate_ids.judge_waiting(state, now)
             if not self.states.is_news(state.router, state.instance, state.seq):
                 return
         if self.states.is_too_old(aged) or not self.states.has_room(state):
@@ -293,7 +293,7 @@ class Protocol:
         self.comparison.note(state.router)
         self.links.flood_state(state.router, link.router)
         self.mobile.state_taken(state, aged.age_ms, link, now)
-        self.rivals.look_again(state, now)
+        self.duplicate_ids.judge_waiting(state, now)
 
     def _is_told_on(self, link: RouterLink, aged: m.Aged) -> bool:
         """Return whether link state of a neighbour came from another router, and is to be ignored.
@@ -318,15 +318,15 @@ class Protocol:
         """Handle link state that was received under this router's own id."""
         if instance > self.instance:
             # this router is older, and keeps the id
-            self.saying.has_changed |= self.rivals.claimed(instance, now)
+            self.own_state.has_changed |= self.duplicate_ids.claimed(instance, now)
         elif instance == self.instance:
             # sent before a restart in the same millisecond: continue from its numbers
             if self.comparison.own_seq < seq < _MOST_SAID:
                 self.comparison.own_seq = seq
-                self.saying.has_changed = True
+                self.own_state.has_changed = True
             if self.mobile.own.seq < mobile_seq < _MOST_SAID:
                 self.mobile.own.skip_to(mobile_seq)
-                self.saying.has_changed = True
+                self.own_state.has_changed = True
 
     def _withdrawn(self, router: str, instance: int) -> None:
         """Forget an instance of another router that has given way to an older one."""
@@ -348,9 +348,9 @@ class Protocol:
     def take(self, now: float) -> list[Change]:
         """Return all changes since the last call, in order."""
         changed = self._elect(now)
-        if self.saying.is_due(now):
+        if self.own_state.is_due(now):
             self.comparison.own_seq += 1
-            self.saying.say(self.comparison.own_seq, self.links.costs(), self.mobile.own, now)
+            self.own_state.renew(self.comparison.own_seq, self.links.costs(), self.mobile.own, now)
             self.links.flood_state(self.me, None)
         if self.mobile.tell():
             self._in_flux(now)
@@ -360,9 +360,9 @@ class Protocol:
         self.comparison.tick(now)
         self.comparison.answer()
         sends = self.links.take(lambda routers: self._aged(routers, now), self.comparison.rows_of)
-        changes: list[Change] = [*self.rivals.news, *self._take_failed()]
-        self.rivals.news.clear()
-        if now < self.rivals.gone_until and self.links.by_number:
+        changes: list[Change] = [*self.duplicate_ids.news, *self._take_failed()]
+        self.duplicate_ids.news.clear()
+        if now < self.duplicate_ids.gone_until and self.links.by_number:
             self._give_way()
             self._elect(now)
             has_changed = self.routes.tick(now)
@@ -390,20 +390,21 @@ class Protocol:
     def _elect(self, now: float) -> bool:
         begun, changed = self.links.elect()
         if changed:
-            self._neighbours_changed, said = True, self.saying.said.state.links
+            self._neighbours_changed, said = True, self.own_state.last.state.links
             if (costs := self.links.costs()) != said:
                 # a new cost of a neighbour can wait for the pause
                 self.routes.links_changed(self.me, is_urgent=costs.keys() != said.keys())
-                self.saying.has_changed = True
+                self.own_state.has_changed = True
         if begun:
-            self.comparison.say(begun)
+            self.comparison.send_digests(begun)
             self._in_flux(now)
         return changed
 
     def _aged(self, routers: Iterable[str], now: float) -> Iterable[m.Aged]:
         for router in routers:
             if router == self.me:
-                yield m.Aged(self.saying.said.state, round((now - self.saying.said.said_at) * 1000))
+                last = self.own_state.last
+                yield m.Aged(last.state, round((now - last.sent_at) * 1000))
             else:
                 yield from self.states.aged((router,), now)
 

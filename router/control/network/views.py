@@ -61,15 +61,15 @@ def router_views(protocol: Protocol, now: float) -> list[RouterView]:
 
 
 def _own_view(protocol: Protocol, now: float) -> RouterView:
-    own, said = protocol.mobile.own, protocol.saying.said
+    own, last = protocol.mobile.own, protocol.own_state.last
     return RouterView(
         router=protocol.me,
         instance=protocol.instance,
         version=VERSION,
         options=protocol.options,
-        seq=said.state.seq,
-        said_s=now - said.said_at,
-        links=dict(said.state.links),
+        seq=last.state.seq,
+        said_s=now - last.sent_at,
+        links=dict(last.state.links),
         via=None,
         cost=0,
         mobile_seq=own.seq,
@@ -89,7 +89,7 @@ def _view(protocol: Protocol, router: str, now: float) -> RouterView:
         version=None if carrier is None else carrier.version,
         options=state.options,
         seq=state.seq,
-        said_s=now - record.said_at,
+        said_s=now - record.sent_at,
         links=dict(state.links),
         via=None if path is None else path.via,
         cost=None if path is None else path.cost,

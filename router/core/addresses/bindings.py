@@ -15,7 +15,7 @@ import attrs
 from router.core.addresses.topics import AMQP, TopicTree
 from router.core.model.address import Address
 from router.core.model.split_table import ListedTable
-from router.engine.deferred import emptied
+from router.engine.deferred import pop_items
 
 
 class BindingRule(NamedTuple):
@@ -106,8 +106,8 @@ class BindingSet:
     def pieces(self) -> Iterator[object]:
         """Take a discarded set apart in small steps; yield after each (`Deferred.forget`)."""
         yield from self.tree.pieces()
-        yield from emptied(self.by_name)
-        yield from emptied(self.everything)
+        yield from pop_items(self.by_name)
+        yield from pop_items(self.everything)
 
 
 class Exchange:
@@ -118,7 +118,7 @@ class Exchange:
     """
 
     def __init__(self, rule: ExchangeRule) -> None:
-        self.bound = BindingSet(rule, [])
+        self.binding_set = BindingSet(rule, [])
         self.received = 0
         self.forwarded = 0
         self.dropped = 0
@@ -127,17 +127,17 @@ class Exchange:
     @property
     def bindings(self) -> Collection[Binding]:
         """Return the bindings of the exchange."""
-        return self.bound.bindings
+        return self.binding_set.bindings
 
     @property
     def address(self) -> Address | None:
         """Return the address of the exchange, or None if it is unavailable."""
-        return self.bound.address
+        return self.binding_set.address
 
     @property
     def hops(self) -> Iterable[Address]:
         """Return the addresses that messages may be forwarded to, each once."""
-        return self.bound.hops
+        return self.binding_set.hops
 
 
 @attrs.frozen(eq=False)
@@ -145,7 +145,7 @@ class ExchangesChange:
     """New set of exchanges, with the bindings of the exchanges that change."""
 
     by_name: ListedTable[str, Exchange]
-    bounds: ListedTable[str, BindingSet]
+    binding_sets: ListedTable[str, BindingSet]
     changed: list[tuple[Exchange, BindingSet]]
 
 

@@ -26,11 +26,11 @@ from router.core.addresses.bindings import (
     ExchangesChange,
     enter_edit,
 )
-from router.core.addresses.related import forget, is_received_from, served_by, ties_of
+from router.core.addresses.related import is_received_from, remove_empty_ties, served_by, ties_of
 from router.core.addresses.table import AddressTable
 from router.core.model.address import Address
 from router.core.model.split_table import ListedTable
-from router.engine.deferred import drained, emptied
+from router.engine.deferred import pop_from_end, pop_items
 
 if TYPE_CHECKING:
     from router.core.ports import Core
@@ -41,7 +41,7 @@ class Exchanges:
 
     A new configuration is applied in steps, so that very many bindings do not delay other work.
     `prepare` may run in a thread while the present exchanges are in use. `enter` adds addresses to
-    the address table; messages still follow the old bindings. `take_up` switches to the new ones.
+    the address table; messages still follow the old bindings. `apply` switches to the new ones.
     """
 
     def __init__(self, table: AddressTable, forwarder: Core) -> None:
@@ -49,8 +49,8 @@ class Exchanges:
         self._forwarder = forwarder
         self.by_name: ListedTable[str, Exchange] = ListedTable()
         # the configuration of each exchange; if there are very many, some may not be applied yet
-        self._bounds: ListedTable[str, BindingSet] = ListedTable()
-        # sets whose addresses are being looked up again, to replace those in `_bounds`
+        self._binding_sets: ListedTable[str, BindingSet] = ListedTable()
+        # sets whose addresses are being looked up again, to replace those in `_binding_sets`
         self._resolving: dict[str, BindingSet] = {}
 
     def configure(self, exchanges: Iterable[ExchangeRule], bindings: Iterable[BindingRule]) -> None:
@@ -61,32 +61,32 @@ class Exchanges:
         change = self.prepare(exchanges, bindings)
         for _ in self.enter(change):
             pass
-        self.take_up(change)
+        self.apply(change)
 
     def prepare(
         self, exchanges: Iterable[ExchangeRule], bindings: Iterable[BindingRule]
     ) -> ExchangesChange:
         """Return the change that replaces all exchanges and bindings with these."""
-        known = {each.rule: each for old in self._bounds.values() for each in old.bindings}
-        bound: dict[str, list[Binding]] = {}
+        known = {each.rule: each for old in self._binding_sets.values() for each in old.bindings}
+        by_exchange: dict[str, list[Binding]] = {}
         for rule in bindings:
-            bound.setdefault(rule.exchange, []).append(known.get(rule) or Binding(rule))
+            by_exchange.setdefault(rule.exchange, []).append(known.get(rule) or Binding(rule))
         change = ExchangesChange(ListedTable(), ListedTable(), [])
         for each in exchanges:
-            name, its = each.name, bound.get(each.name, [])
-            before = self._bounds.get(name)
+            name, its = each.name, by_exchange.get(each.name, [])
+            before = self._binding_sets.get(name)
             exchange = change.by_name[name] = self.by_name.get(name) or Exchange(each)
             if before is not None and before.rule == each and _has_just(before, its):
-                change.bounds[name] = before
+                change.binding_sets[name] = before
             else:
-                change.bounds[name] = BindingSet(each, its)
-                change.changed.append((exchange, change.bounds[name]))
+                change.binding_sets[name] = BindingSet(each, its)
+                change.changed.append((exchange, change.binding_sets[name]))
         for name, exchange in self.by_name.items():
             if name not in change.by_name:
-                change.changed.append((exchange, BindingSet(self._bounds[name].rule, [])))
+                change.changed.append((exchange, BindingSet(self._binding_sets[name].rule, [])))
         return change
 
-    def prepare_few(
+    def prepare_edits(
         self,
         exchanges: Iterable[ExchangeEdit],
         bindings: Iterable[tuple[BindingRule | None, BindingRule | None]],
@@ -101,14 +101,14 @@ class Exchanges:
         exchanges = list(exchanges)
         for old, new in exchanges:
             if old is not None:
-                before = self._bounds[old.name].by_name
+                before = self._binding_sets[old.name].by_name
                 anew[old.name] = {} if new is None else dict(before)
                 if new is None:
                     change.removed.append(old.name)
             elif new is not None:
                 anew[new.name] = {}
         for gone, come in bindings:
-            was = None if gone is None else self._bounds[gone.exchange].by_name[gone.name]
+            was = None if gone is None else self._binding_sets[gone.exchange].by_name[gone.name]
             becomes = None if come is None else Binding(come)
             enter_edit(anew, was, becomes, change.edits)
         for _, new in exchanges:
@@ -119,12 +119,15 @@ class Exchanges:
 
     def enter(self, change: ExchangesChange | ExchangeEdits) -> Iterator[None]:
         """Add the addresses that a change needs to the address table, step by step."""
-        for _, bound in change.changed:
+        for _, binding_set in change.changed:
             yield
-            if isinstance(change, ExchangeEdits) or change.bounds.get(bound.rule.name) is bound:
-                yield from self._enter(bound)
+            if (
+                isinstance(change, ExchangeEdits)
+                or change.binding_sets.get(binding_set.rule.name) is binding_set
+            ):
+                yield from self._enter(binding_set)
 
-    def take_up(self, change: ExchangesChange | ExchangeEdits) -> None:
+    def apply(self, change: ExchangesChange | ExchangeEdits) -> None:
         """Apply a change after `enter` has finished; call this within a turn.
 
         Each exchange changes as a whole. If very many exchanges change, the last ones are switched
@@ -134,17 +137,17 @@ class Exchanges:
             self._take_up_few(change)
             return
         before, self.by_name = self.by_name, change.by_name
-        outdated, self._bounds = self._bounds, change.bounds
+        outdated, self._binding_sets = self._binding_sets, change.binding_sets
         deferred = self._forwarder.turn.deferred
-        deferred.work_off(self._taken_up(change.changed))
-        deferred.forget(chain(emptied(before), emptied(outdated)))
+        deferred.run_steps(self._taken_up(change.changed))
+        deferred.forget(chain(pop_items(before), pop_items(outdated)))
 
     def _taken_up(self, changed: list[tuple[Exchange, BindingSet]]) -> Iterator[object]:
         left: list[tuple[BindingSet, BindingSet | None]] = []
-        for exchange, bound in drained(changed):
-            left.append(self._become(exchange, bound))
+        for exchange, binding_set in pop_from_end(changed):
+            left.append(self._become(exchange, binding_set))
             yield None
-        for before, by in drained(left):
+        for before, by in pop_from_end(left):
             yield None
             yield from self._released(before, by)
             # a `BindingSet` that is only resolved anew shares its bindings
@@ -152,18 +155,18 @@ class Exchanges:
                 yield from before.pieces()
 
     def _take_up_few(self, change: ExchangeEdits) -> None:
-        for exchange, bound in change.changed:
-            self.by_name[bound.rule.name] = exchange
-            self._bounds[bound.rule.name] = bound
+        for exchange, binding_set in change.changed:
+            self.by_name[binding_set.rule.name] = exchange
+            self._binding_sets[binding_set.rule.name] = binding_set
         for name in change.removed:
-            before = self._bounds.pop(name)
+            before = self._binding_sets.pop(name)
             change.changed.append((self.by_name.pop(name), BindingSet(before.rule, ())))
-        self._forwarder.turn.deferred.work_off(self._taken_up(change.changed))
-        bounds: dict[BindingSet, None] = {}
+        self._forwarder.turn.deferred.run_steps(self._taken_up(change.changed))
+        binding_sets: dict[BindingSet, None] = {}
         for was, becomes in change.edits:
-            bounds.update(dict.fromkeys(self._edit(was, becomes)))
-        for bound in bounds:
-            self._note(bound.address)
+            binding_sets.update(dict.fromkeys(self._edit(was, becomes)))
+        for binding_set in binding_sets:
+            self._note(binding_set.address)
 
     def _edit(self, was: Binding | None, becomes: Binding | None) -> list[BindingSet]:
         """Replace, add or remove a binding, together with its next hop.
@@ -179,12 +182,12 @@ class Exchanges:
                 del bindings.by_name[was.rule.name]
         if becomes is not None:
             new[0].add(becomes)
-        for bound in new:
-            if becomes is not None and bound.address is not None:
-                self._enter_hop(bound, becomes)
-        for bound in old:
+        for binding_set in new:
+            if becomes is not None and binding_set.address is not None:
+                self._enter_hop(binding_set, becomes)
+        for binding_set in old:
             if was is not None:
-                self._leave_hop(bound, was)
+                self._leave_hop(binding_set, was)
         return [*old, *new]
 
     def _having(self, binding: Binding) -> list[BindingSet]:
@@ -194,144 +197,144 @@ class Exchanges:
         set that will replace it.
         """
         name = binding.rule.exchange
-        bound, resolved = self._bounds[name], self._resolving.get(name)
-        is_same = resolved is not None and resolved.by_name is bound.by_name
-        return [bound] if resolved is None or not is_same else [bound, resolved]
+        binding_set, resolved = self._binding_sets[name], self._resolving.get(name)
+        is_same = resolved is not None and resolved.by_name is binding_set.by_name
+        return [binding_set] if resolved is None or not is_same else [binding_set, resolved]
 
-    def give_up(self, change: ExchangesChange | ExchangeEdits) -> None:
+    def discard(self, change: ExchangesChange | ExchangeEdits) -> None:
         """Release the addresses that `enter` added for a change that will not be applied."""
-        self._forwarder.turn.deferred.work_off(
+        self._forwarder.turn.deferred.run_steps(
             piece
-            for _, bound in drained(change.changed)
-            for piece in chain(self._released(bound, None), bound.pieces())
+            for _, binding_set in pop_from_end(change.changed)
+            for piece in chain(self._released(binding_set, None), binding_set.pieces())
         )
 
     def resolve(self) -> None:
         """Look up all addresses again, after the address rules have changed."""
         if self.by_name:
-            self._forwarder.turn.deferred.work_off(self._resolved())
+            self._forwarder.turn.deferred.run_steps(self._resolved())
 
     def _resolved(self) -> Iterator[object]:
-        for name, before in list(self._bounds.items()):
+        for name, before in list(self._binding_sets.items()):
             for other in self._would_differ(before):
                 yield None
                 if other:
-                    bound = self._resolving[name] = BindingSet(before.rule, (), before)
-                    yield from self._enter(bound)
-                    if self._resolving.get(name) is bound:
+                    binding_set = self._resolving[name] = BindingSet(before.rule, (), before)
+                    yield from self._enter(binding_set)
+                    if self._resolving.get(name) is binding_set:
                         del self._resolving[name]
-                    if self._bounds.get(name) is before:
-                        self._bounds[name] = bound
-                        self._become(self.by_name[name], bound)
-                        yield from self._released(before, bound)
+                    if self._binding_sets.get(name) is before:
+                        self._binding_sets[name] = binding_set
+                        self._become(self.by_name[name], binding_set)
+                        yield from self._released(before, binding_set)
                     else:
-                        yield from self._released(bound, None)
+                        yield from self._released(binding_set, None)
                     break
 
-    def _would_differ(self, bound: BindingSet) -> Iterator[bool]:
+    def _would_differ(self, binding_set: BindingSet) -> Iterator[bool]:
         """Yield for each address of an exchange whether the table would now return another one."""
-        rule = bound.rule
-        yield self._table.enter(rule.address, rule.phase) is not bound.address
-        if bound.address is None:
+        rule = binding_set.rule
+        yield self._table.enter(rule.address, rule.phase) is not binding_set.address
+        if binding_set.address is None:
             return
         # a copy: bindings may change meanwhile
-        for each in list(bound.bindings):
-            hop = bound.entered.get(each)
+        for each in list(binding_set.bindings):
+            hop = binding_set.entered.get(each)
             yield self._table.enter(each.rule.next_hop, each.rule.phase) is not hop
         if rule.alternate is not None:
             hop = self._table.enter(rule.alternate, rule.alternate_phase)
-            yield hop is not bound.alternate
+            yield hop is not binding_set.alternate
 
-    def _enter(self, bound: BindingSet) -> Iterator[None]:
-        rule = bound.rule
-        bound.address = self._table.enter(rule.address, rule.phase)
-        if bound.address is None:
+    def _enter(self, binding_set: BindingSet) -> Iterator[None]:
+        rule = binding_set.rule
+        binding_set.address = self._table.enter(rule.address, rule.phase)
+        if binding_set.address is None:
             # no message can reach its next hops
             yield
             return
         # a tie of the address to itself keeps it in use until `_become` makes it the exchange's
-        ties_of(bound.address).fed_by[bound] = bound.address
+        ties_of(binding_set.address).fed_by[binding_set] = binding_set.address
         yield
-        for binding in list(bound.bindings):
-            self._enter_hop(bound, binding)
+        for binding in list(binding_set.bindings):
+            self._enter_hop(binding_set, binding)
             yield
         if rule.alternate is not None:
-            bound.alternate = self._hop(bound, rule.alternate, rule.alternate_phase)
+            binding_set.alternate = self._hop(binding_set, rule.alternate, rule.alternate_phase)
 
-    def _enter_hop(self, bound: BindingSet, binding: Binding) -> None:
+    def _enter_hop(self, binding_set: BindingSet, binding: Binding) -> None:
         """Add a binding's next hop to the address table, unless it is there or the binding gone."""
         rule = binding.rule
-        if binding in bound.entered or bound.by_name.get(rule.name) is not binding:
+        if binding in binding_set.entered or binding_set.by_name.get(rule.name) is not binding:
             return
-        binding.hop = self._hop(bound, rule.next_hop, rule.phase)
-        if binding.hop is not None and bound.address is not None:
-            bound.entered[binding] = binding.hop
+        binding.hop = self._hop(binding_set, rule.next_hop, rule.phase)
+        if binding.hop is not None and binding_set.address is not None:
+            binding_set.entered[binding] = binding.hop
 
-    def _leave_hop(self, bound: BindingSet, binding: Binding) -> None:
+    def _leave_hop(self, binding_set: BindingSet, binding: Binding) -> None:
         """Release the next hop of a binding.
 
         If no other binding of the exchange leads to the same address, the address is untied from
         the exchange and may leave the address table.
         """
-        hop = bound.entered.pop(binding, None)
+        hop = binding_set.entered.pop(binding, None)
         if hop is None:
             return
-        bound.hops[hop] -= 1
-        if not bound.hops[hop]:
-            del bound.hops[hop]
-            self._let_go(bound, hop)
+        binding_set.hops[hop] -= 1
+        if not binding_set.hops[hop]:
+            del binding_set.hops[hop]
+            self._let_go(binding_set, hop)
             self._note(hop)
             self._table.leave(hop)
 
-    def _hop(self, bound: BindingSet, text: str, phase: int) -> Address | None:
-        hop, address = self._table.enter(text, phase), bound.address
+    def _hop(self, binding_set: BindingSet, text: str, phase: int) -> Address | None:
+        hop, address = self._table.enter(text, phase), binding_set.address
         if hop is not None and address is not None:
-            bound.hops[hop] = bound.hops.get(hop, 0) + 1
-            ties_of(hop).fed_by[bound] = address
+            binding_set.hops[hop] = binding_set.hops.get(hop, 0) + 1
+            ties_of(hop).fed_by[binding_set] = address
         return hop
 
-    def _let_go(self, bound: BindingSet, hop: Address) -> None:
+    def _let_go(self, binding_set: BindingSet, hop: Address) -> None:
         if hop.related_addresses is not None:
-            hop.related_addresses.fed_by.pop(bound, None)
-            forget(hop)
+            hop.related_addresses.fed_by.pop(binding_set, None)
+            remove_empty_ties(hop)
 
     def _become(
-        self, exchange: Exchange, bound: BindingSet
+        self, exchange: Exchange, binding_set: BindingSet
     ) -> tuple[BindingSet, BindingSet | None]:
-        """Switch an exchange to the set `bound`, unless a newer set is configured by now.
+        """Switch an exchange to the set `binding_set`, unless a newer set is configured by now.
 
         Return the set that the exchange no longer needs, and the set that it uses.
         """
-        name = bound.rule.name
-        current = self._bounds.get(name)
-        if current is not bound and self.by_name.get(name) is exchange:
+        name = binding_set.rule.name
+        current = self._binding_sets.get(name)
+        if current is not binding_set and self.by_name.get(name) is exchange:
             # the exchange has changed again meanwhile
-            return bound, current
-        before, exchange.bound = exchange.bound, bound
-        old, new = before.address, bound.address
+            return binding_set, current
+        before, exchange.binding_set = exchange.binding_set, binding_set
+        old, new = before.address, binding_set.address
         if old is not None and old is not new and ties_of(old).exchange is exchange:
             ties_of(old).exchange = None
         if new is not None:
             ties_of(new).exchange = exchange
-            if new not in bound.hops:
-                del ties_of(new).fed_by[bound]
+            if new not in binding_set.hops:
+                del ties_of(new).fed_by[binding_set]
         self._note(new)
-        return before, bound
+        return before, binding_set
 
-    def _released(self, bound: BindingSet, by: BindingSet | None) -> Iterator[object]:
+    def _released(self, binding_set: BindingSet, by: BindingSet | None) -> Iterator[object]:
         """Release the addresses of a set that `by` replaces; yield after each step."""
-        address, hops = bound.address, list(bound.hops)
-        if address is not None and address not in bound.hops:
+        address, hops = binding_set.address, list(binding_set.hops)
+        if address is not None and address not in binding_set.hops:
             hops.append(address)
         is_same = by is not None and by.address is address
         for hop in hops:
-            self._let_go(bound, hop)
+            self._let_go(binding_set, hop)
             if by is None or not is_same or hop not in by.hops:
                 self._note(hop)
             self._table.leave(hop)
             yield None
-        yield from emptied(bound.hops)
-        yield from emptied(bound.entered)
+        yield from pop_items(binding_set.hops)
+        yield from pop_items(binding_set.entered)
 
     def _note(self, address: Address | None) -> None:
         """Have the credit for an address and its routes in the network updated."""
@@ -340,9 +343,9 @@ class Exchanges:
             self._forwarder.network.address_changed(address)
 
 
-def _has_just(bound: BindingSet, bindings: list[Binding]) -> bool:
+def _has_just(binding_set: BindingSet, bindings: list[Binding]) -> bool:
     """Return whether an exchange has exactly these bindings, in any order."""
-    by_name = bound.by_name
+    by_name = binding_set.by_name
     return len(by_name) == len(bindings) and all(
         by_name.get(each.rule.name) is each for each in bindings
     )
@@ -368,13 +371,13 @@ def _lead(
     """
     exchange: Exchange = ties_of(address).exchange
     exchange.received += 1
-    bound = exchange.bound
+    binding_set = exchange.binding_set
     is_taken = is_received_from(address)
     if is_taken and address not in known:
         known.add(address)
         yield address
     hops: set[Address] = set()
-    for binding in bound.matching(subject):
+    for binding in binding_set.matching(subject):
         hop = None
         if binding is not None:
             binding.matched += 1
@@ -384,7 +387,7 @@ def _lead(
         else:
             hops.add(hop)
             is_taken |= yield from _goes_to(hop, subject, known, seen)
-    alternate = bound.alternate
+    alternate = binding_set.alternate
     if not is_taken and alternate is not None:
         is_taken = yield from _goes_to(alternate, subject, known, seen)
         exchange.diverted += is_taken

@@ -117,7 +117,7 @@ class LinkNames:
         """Return the link that containers know by this name, or None."""
         return None if self.stealing == OFF else self._forwarded.get(holding)
 
-    def may_take(self, origin: Origin, holder: Origin) -> bool:
+    def may_steal_forwarded(self, origin: Origin, holder: Origin) -> bool:
         """Return whether one client may take over from another, at whichever routers they are."""
         if self.stealing == SAME_USER:
             return origin.user == holder.user and (

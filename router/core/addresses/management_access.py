@@ -74,13 +74,13 @@ def declares_change(link: Link) -> bool:
     return bool(properties.get(RIGHTS) == CHANGE)
 
 
-def effective_right(connection: Connection, said: bool) -> str:
+def effective_right(connection: Connection, is_change_declared: bool) -> str:
     """Return the management right of a message that was received on a connection.
 
-    `said` is whether the message's link declares CHANGE (`declares_change`).
+    `is_change_declared` is whether the message's link declares CHANGE (`declares_change`).
     """
     allowed = of_connection(connection)
-    if allowed == CHANGE and connection.settings.role in ROLES and not said:
+    if allowed == CHANGE and connection.settings.role in ROLES and not is_change_declared:
         return READ
     return allowed
 

@@ -172,7 +172,7 @@ def _delete(forwarder: Core, address: Address) -> None:
     gone = AmqpError(
         Condition.RESOURCE_DELETED, f"the dynamic node {address.name} has been deleted", Scope.LINK
     )
-    forwarder.turn.deferred.go_through(
+    forwarder.turn.deferred.process_each(
         _links(address), lambda link: attaching.detach(link, True, gone), at_once=LOOKS_AT_ONCE
     )
 

@@ -41,7 +41,7 @@ def phase_of(table: AddressTable, terminus: Source | Target, *, is_sender: bool)
     """Return the phase at which a peer's link enters the address of its terminus."""
     name = address_name(terminus.address or "")
     ordinal = ordinal_of(terminus)
-    if ordinal and not table.is_here_alone(name):
+    if ordinal and not table.is_local_only(name):
         return ordinal if is_sender else ordinal - 1
     return table.phase_of(name, is_sender=is_sender)
 

@@ -17,7 +17,7 @@ from router.amqp.performatives import Rejected
 from router.amqp.redirects import Redirect
 from router.core.model.patterns import PatternTree
 from router.engine.beginning import wire_error
-from router.engine.deferred import emptied
+from router.engine.deferred import pop_items
 from router.errors import AmqpError, Scope
 
 CONNECTION = "connection"
@@ -57,7 +57,7 @@ class Redirects:
 
     def pieces(self) -> Iterator[object]:
         """Take discarded redirects apart in small steps; yield after each (`Deferred.forget`)."""
-        yield from emptied(self._of_hosts)
+        yield from pop_items(self._of_hosts)
         yield from self._of_senders.pieces()
         yield from self._of_receivers.pieces()
 
@@ -65,7 +65,7 @@ class Redirects:
         """Return the redirect for connections whose open names this host, or None."""
         return self._of_hosts.get((hostname or "").lower())
 
-    def place_of(self, name: str, *, is_sender: bool) -> Redirect | None:
+    def redirect_for(self, name: str, *, is_sender: bool) -> Redirect | None:
         """Return the redirect for a peer's link to this address, or None."""
         return (self._of_senders if is_sender else self._of_receivers).match(name)
 
@@ -80,13 +80,13 @@ class Redirects:
         self.issued[CONNECTION] += 1
         return _error(Condition.CONNECTION_REDIRECT, Scope.CONNECTION, redirect, None)
 
-    def of_link(self, name: str, asked: str, *, is_sender: bool) -> AmqpError | None:
+    def error_for_link(self, name: str, asked: str, *, is_sender: bool) -> AmqpError | None:
         """Return the error for refusing a peer's sender or receiver; None if it is not redirected.
 
         `name` is the address's name, and `asked` the text that the peer wrote. The peer is sent to
         the same address at the other place, unless the redirect has an address of its own.
         """
-        redirect = self.place_of(name, is_sender=is_sender)
+        redirect = self.redirect_for(name, is_sender=is_sender)
         if redirect is None:
             return None
         self.issued[LINK] += 1

@@ -29,11 +29,11 @@ def untie(primary: Address, fallback: Address) -> None:
     """Undo `tie` for two addresses."""
     ties_of(primary).fallback = None
     ties_of(fallback).primary = None
-    forget(primary)
-    forget(fallback)
+    remove_empty_ties(primary)
+    remove_empty_ties(fallback)
 
 
-def forget(address: Address) -> None:
+def remove_empty_ties(address: Address) -> None:
     """Remove the ties of an address if they are empty."""
     if address.related_addresses is not None and address.related_addresses.is_none():
         address.related_addresses = None
@@ -78,7 +78,7 @@ def served_by(address: Address) -> Address:
     return ties.fallback if ties.fallback.consumers else address
 
 
-def is_leaving(address: Address) -> bool:
+def is_being_moved(address: Address) -> bool:
     """Return whether messages that wait here are being moved to the fallback or primary address."""
     if address.related_addresses is None:
         return False
@@ -99,10 +99,10 @@ def hops(address: Address) -> Iterator[Address]:
 
 def receiving_addresses(address: Address) -> list[Address]:
     """Return the addresses whose receivers get some or all of the messages to this one."""
-    return [place for place in each_place(address) if place is not None]
+    return [place for place in each_receiving_address(address) if place is not None]
 
 
-def each_place(address: Address) -> Iterator[Address | None]:
+def each_receiving_address(address: Address) -> Iterator[Address | None]:
     """Yield each of `receiving_addresses`, and None for each step that finds no new one."""
     found: set[Address] = set()
     seen: set[Address] = set()

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from router.core.model.address import BALANCED, CLOSEST, MULTICAST, UNAVAILABLE
 from router.core.model.patterns import PatternTree, pattern_of
 from router.core.model.split_table import ListedTable
-from router.engine.deferred import emptied
+from router.engine.deferred import pop_items
 
 TREATMENTS: Final = {
     "closest": CLOSEST,
@@ -126,6 +126,6 @@ class Rules:
 
     def pieces(self) -> Iterator[object]:
         """Take discarded rules apart in small steps; yield after each (`Deferred.forget`)."""
-        yield from emptied(self._by_pattern)
-        yield from emptied(self._dead_letters)
+        yield from pop_items(self._by_pattern)
+        yield from pop_items(self._dead_letters)
         yield from self._tree.pieces()

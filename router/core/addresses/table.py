@@ -78,7 +78,7 @@ class AddressTable:
         self._closed: set[str] = set()
         self.rules = Rules(rules, default_treatment)
         # how many auto-links each name has
-        self._claims: Counter[str] = Counter()
+        self._auto_links: Counter[str] = Counter()
         # names of nodes that are the router's own, each with the main name of its node
         self._own_nodes: dict[str, str] = {}
         self._new_name = new_name
@@ -160,13 +160,21 @@ class AddressTable:
         """Return the most specific rule that matches a name, or None."""
         return self.rules.match(name)
 
-    def place_of(self, name: str, *, is_sender: bool) -> Redirect | None:
+    def redirect_for(self, name: str, *, is_sender: bool) -> Redirect | None:
         """Return the redirect for links to this name, or None; do not count it as issued."""
-        if not self.redirects.concern_addresses or self.is_here_alone(name):
+        if not self.redirects.concern_addresses or self.is_local_only(name):
             return None
-        return self.redirects.place_of(name, is_sender=is_sender)
+        return self.redirects.redirect_for(name, is_sender=is_sender)
 
     def _treatment(self, name: str, rule: AddressRule | None) -> int:
+        treatment = self._treatment_by_rule(name, rule)
+        return BALANCED if treatment == UNAVAILABLE and self._auto_links[name] else treatment
+
+    def needs_auto_links(self, name: str) -> bool:
+        """Return whether a name is available only while it has auto-links."""
+        return self._treatment_by_rule(name, self.rules.match(name)) == UNAVAILABLE
+
+    def _treatment_by_rule(self, name: str, rule: AddressRule | None) -> int:
         if name in self._own_nodes and (rule is None or address_name(rule.pattern) != name):
             # a pattern that happens to match does not apply to the router's own nodes
             return CLOSEST
@@ -174,21 +182,19 @@ class AddressTable:
             # Names such as $management and $cbs belong to services; if they were routed to any
             # receiver that attaches there, a client would receive its own requests.
             hint = UNAVAILABLE if name.startswith("$") else self.hint(name)
-            treatment = self.rules.default if hint is None else hint
-        else:
-            treatment = TREATMENTS[rule.treatment]
-        return BALANCED if treatment == UNAVAILABLE and self._claims[name] else treatment
+            return self.rules.default if hint is None else hint
+        return TREATMENTS[rule.treatment]
 
-    def claim(self, claims: Counter[str]) -> Counter[str]:
+    def set_auto_links(self, auto_links: Counter[str]) -> Counter[str]:
         """Set the number of configured auto-links for each name; return the former numbers.
 
         A name that has auto-links is available even if its rule says `unavailable`. The caller then
-        calls `claims_changed` for each name that has gained its first or lost its last auto-link.
+        calls `auto_links_changed` for each name that got its first or lost its last auto-link.
         """
-        before, self._claims = self._claims, claims
+        before, self._auto_links = self._auto_links, auto_links
         return before
 
-    def claims_changed(self, name: str) -> None:
+    def auto_links_changed(self, name: str) -> None:
         """Allow or refuse new links to a name that has gained or lost its auto-links."""
         for phase in PHASES:
             address = self._used(key_of(name, phase))
@@ -220,9 +226,9 @@ class AddressTable:
     def redirect_link(self, text: str, *, is_sender: bool) -> AmqpError | None:
         """Return the error for a link to a redirected address; None if it is not redirected."""
         name = address_name(text)
-        if not self.redirects.concern_addresses or self.is_here_alone(name):
+        if not self.redirects.concern_addresses or self.is_local_only(name):
             return None
-        return self.redirects.of_link(name, path_of(text), is_sender=is_sender)
+        return self.redirects.error_for_link(name, path_of(text), is_sender=is_sender)
 
     def redirect_message(self, text: str) -> bytes | None:
         """Return the outcome for a message to a redirected address; None for any other address."""
@@ -231,11 +237,11 @@ class AddressTable:
         name = address_name(text)
         return (
             None
-            if self.is_here_alone(name)
+            if self.is_local_only(name)
             else self.redirects.outcome_for_message(name, path_of(text))
         )
 
-    def is_here_alone(self, name: str) -> bool:
+    def is_local_only(self, name: str) -> bool:
         """Return whether a name belongs to a node that exists only at this router.
 
         Such a node is one of the router's own, or a dynamic one. It has no waypoints or redirects.
@@ -248,7 +254,7 @@ class AddressTable:
     def phase_of(self, name: str, *, is_sender: bool) -> int:
         """Return the phase at which a peer's link to this name attaches."""
         rule = self.rules.match(name)
-        if rule is None or self.is_here_alone(name):
+        if rule is None or self.is_local_only(name):
             return 0
         return rule.ingress_phase if is_sender else rule.egress_phase
 
@@ -270,7 +276,7 @@ class AddressTable:
             if treatment == UNAVAILABLE:
                 return None
             address = self._make(name, FALLBACK if is_fallback else phase, treatment, rule)
-            self.pair(address)
+            self.tie_fallback(address)
         return None if self._closed and key in self._closed else address
 
     def _make(self, name: str, phase: int, treatment: int, rule: AddressRule | None) -> Address:
@@ -286,7 +292,7 @@ class AddressTable:
         self._use(address)
         return address
 
-    def pair(self, address: Address) -> None:
+    def tie_fallback(self, address: Address) -> None:
         """Tie an address to its fallback, or untie them, as the current rule says.
 
         `address` may be either of the two. Nothing is done while the fallback is not in use. The
@@ -298,7 +304,7 @@ class AddressTable:
             return
         rule = self.rules.match(name)
         primary = self._used(name)
-        if rule is not None and rule.fallback and not self.is_here_alone(name):
+        if rule is not None and rule.fallback and not self.is_local_only(name):
             if primary is None:
                 primary = self._make(name, 0, self._treatment(name, rule), rule)
             tie(primary, fallback)

@@ -20,8 +20,8 @@ def abort_all(forwarder: Core, delivery: Delivery) -> None:
         abort(forwarder, delivery)
         return
     # a peer may abort very often
-    delivery.incoming.session.connection.count_work(len(copies))
-    forwarder.turn.deferred.go_through(copies, partial(abort, forwarder))
+    delivery.incoming.session.connection.deduct_work(len(copies))
+    forwarder.turn.deferred.process_each(copies, partial(abort, forwarder))
 
 
 def abort(forwarder: Core, delivery: Delivery) -> None:

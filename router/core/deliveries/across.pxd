@@ -1,6 +1,6 @@
 cimport cython
 from router.core.model.address cimport Address, Consumer, Producer
-from router.core.deliveries.credit cimport TreeCredit, has_too_much_unsettled, offer, replenish_trees, revoke, drain_sender, room_of
+from router.core.deliveries.credit cimport TreeCredit, has_too_much_unsettled, offer, replenish_trees, room_of, take_back
 from router.engine.link cimport IncomingLink
 from router.engine.session cimport Session
 
@@ -63,5 +63,3 @@ cpdef void replenish_across(Address address) except *
 cpdef dict share_out(list groups, long long total, long long count)
 
 cpdef long long _room_each(SideSenders group) except? -1
-
-cdef int _take_back(Producer producer) except -1

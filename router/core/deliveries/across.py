@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING
 
 from router.core.deliveries.credit import (
     TreeCredit,
-    drain_sender,
     has_too_much_unsettled,
     offer,
     replenish_trees,
-    revoke,
     room_of,
+    take_back,
 )
-from router.core.model.address import Address, Producer
+from router.core.model.address import Address
 
 if TYPE_CHECKING:
     from router.core.ports import Core
@@ -197,7 +196,7 @@ class Shares:
                 # this is the first producer of its side, and was attached meanwhile
                 continue
             if not group.is_served:
-                _take_back(producer)
+                take_back(producer)
                 continue
             share: int = self.by_side[producer.side]
             room_left = min(self.left, group.room - group.granted)
@@ -317,12 +316,3 @@ def share_out(groups: list[SideSenders], total: int, count: int) -> dict[int, in
 
 def _room_each(group: SideSenders) -> int:
     return group.room // group.count
-
-
-def _take_back(producer: Producer) -> None:
-    if producer.side != HERE:
-        # unlike a client, a router has no messages of its own, so there is nothing to drain
-        producer.low_mark = -1
-        revoke(producer.link)
-    else:
-        drain_sender(producer)

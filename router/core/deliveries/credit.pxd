@@ -1,7 +1,7 @@
 cimport cython
 from router.core.model.address cimport Address, Consumer, Producer
 from router.engine cimport serial
-from router.engine.held_up cimport block
+from router.engine.blocking cimport block
 from router.engine.link cimport IncomingLink, OutgoingLink
 from router.engine.session cimport Session
 
@@ -78,6 +78,8 @@ cpdef long long offer(Producer producer, long long share, long long room, long l
 
 @cython.locals(link=IncomingLink, session=Session)
 cpdef int drain_sender(Producer producer) except -1
+
+cpdef int take_back(Producer producer) except -1
 
 @cython.locals(session=Session)
 cpdef int revoke(IncomingLink link) except -1

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from router.core.model.address import Address, Consumer, Producer
 from router.engine import serial
-from router.engine.held_up import block
+from router.engine.blocking import block
 from router.engine.link import IncomingLink
 
 # the same values as in `model.address`; typed in the .pxd file, for fast comparison
@@ -287,11 +287,7 @@ class TreeCredit:
                 # that it sends are released
                 room = left = share = CREDIT_WITHOUT_RECEIVER
             if room < 0:
-                if producer.side == HERE:
-                    drain_sender(producer)
-                else:
-                    producer.low_mark = -1
-                    revoke(producer.link)
+                take_back(producer)
                 continue
             given = offer(producer, max(1, share), room, left)
             self.granted += given
@@ -336,6 +332,18 @@ def drain_sender(producer: Producer) -> None:
         revoke(link)
     elif link.credit and not link.drain:
         session.grant(link, link.credit, True)
+
+
+def take_back(producer: Producer) -> None:
+    """Drain a sender without receivers; revoke the credit of a link from another router.
+
+    Unlike a client, a router has no messages of its own, so there is nothing to drain.
+    """
+    if producer.side == HERE:
+        drain_sender(producer)
+    else:
+        producer.low_mark = -1
+        revoke(producer.link)
 
 
 def revoke(link: IncomingLink) -> None:
@@ -383,10 +391,10 @@ def copy_credit(address: Address) -> None:
         outgoing.credit -= min(ahead, outgoing.credit)
         ahead = 0
         session = outgoing.session
-        session.note_link(outgoing)
-    elif outgoing.told_more is not None:
+        session.schedule_link_flow(outgoing)
+    elif outgoing.flow_extras is not None:
         session = outgoing.session
-        session.note_link(outgoing)
+        session.schedule_link_flow(outgoing)
     else:
         is_told = False
     if is_told and outgoing.credit == 0:
@@ -395,6 +403,6 @@ def copy_credit(address: Address) -> None:
     held = incoming.credit
     if credit < held:
         incoming.overdraft += held - credit
-    if credit != held or incoming.drain != outgoing.drain or incoming.told_more is not None:
+    if credit != held or incoming.drain != outgoing.drain or incoming.flow_extras is not None:
         session = incoming.session
         session.grant(incoming, credit, outgoing.drain)

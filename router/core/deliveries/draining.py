@@ -89,7 +89,7 @@ def _ask(forwarder: Core, consumer: Consumer) -> bool:
     senders = related.producers(address)
     # a peer may drain with each of its flows
     links = len(senders) + len(address.consumers)
-    consumer.link.session.connection.count_work(links // LINKS_A_FRAME)
+    consumer.link.session.connection.deduct_work(links // LINKS_A_FRAME)
     before = _held(senders)
     if address.related_addresses is None and address.remote_ends == 0:
         replenish_at_once(address)

@@ -94,7 +94,7 @@ class FallbackMove:
         # served at the end of the turn, because the receivers there may be lost in this turn, too
         self._forwarder.credit.note(to, None)
         if not source.consumers:
-            unsent.give_up(self._forwarder, source, waiting, unsent.RELEASED)
+            unsent.settle_queue(self._forwarder, source, waiting, unsent.RELEASED)
             if self._is_later:
                 # the address was kept in use by its waiting messages
                 nodes.link_left(self._forwarder, source, None)

@@ -216,7 +216,7 @@ class _Refusing:
         self._limits = _limits(address)
         if address.waiting.count and self._may_refuse():
             waiting = list(address.waiting)
-            self._forwarder.turn.deferred.go_through(waiting, self._look_at, self._end)
+            self._forwarder.turn.deferred.process_each(waiting, self._look_at, self._end)
         else:
             address.refusing = None
 

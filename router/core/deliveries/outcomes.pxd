@@ -23,17 +23,17 @@ cdef class OutcomeCounter:
     cdef public Address expired_at
     cdef public long expired_count
 
-    cpdef int settled(self, Delivery delivery, int code) except -1
+    cpdef int count_settled(self, Delivery delivery, int code) except -1
     @cython.locals(count=cython.ulonglong, age_s=cython.double, counters=Counters, incoming=IncomingLink, outgoing=OutgoingLink, address=Address)
     cpdef int end_run(self) except -1
     @cython.locals(address=Address, counters=Counters, link=OutgoingLink)
-    cpdef int receiver_told(self, Delivery delivery, int code) except -1
+    cpdef int count_for_receiver(self, Delivery delivery, int code) except -1
     @cython.locals(age_s=cython.double, address=Address, counters=Counters, link=IncomingLink)
-    cpdef int sender_told(self, Delivery delivery, int code) except -1
+    cpdef int count_for_sender(self, Delivery delivery, int code) except -1
     @cython.locals(address=Address, counters=Counters)
     cpdef void expired(self, Delivery delivery) except *
     @cython.locals(count=cython.long, link=IncomingLink, address=Address)
     cdef void _end_expired(self) except *
     cdef void _record(self, Delivery delivery, int code) except *
-    cpdef void decided_here(self, Delivery delivery, int code, bytes state) except *
+    cpdef void record_own_outcome(self, Delivery delivery, int code, bytes state) except *
     cpdef void aborted(self, Delivery delivery) except *

@@ -61,13 +61,13 @@ class OutcomeCounter:
         self.expired_at: Address | None = None
         self.expired_count = 0
 
-    def settled(self, delivery: Delivery, code: int) -> None:
+    def count_settled(self, delivery: Delivery, code: int) -> None:
         """Count the outcome of a settled delivery, both for its receiver and for its sender."""
         if delivery.sample is not None:
             self._record(delivery, code)
         if not delivery.incoming_open:
             # no sender awaits the outcome
-            self.receiver_told(delivery, code)
+            self.count_for_receiver(delivery, code)
         elif (
             delivery.arrived == self.arrived
             and delivery.incoming is self.incoming
@@ -111,7 +111,7 @@ class OutcomeCounter:
             self.outgoing = None
             self.address = None
 
-    def receiver_told(self, delivery: Delivery, code: int) -> None:
+    def count_for_receiver(self, delivery: Delivery, code: int) -> None:
         """Count a delivery's outcome for its receiver only."""
         if delivery.sample is not None:
             self._record(delivery, code)
@@ -123,7 +123,7 @@ class OutcomeCounter:
             link.count_outcome(code, 1)
             link.count_delay(self.turn.now - delivery.arrived, 1)
 
-    def sender_told(self, delivery: Delivery, code: int) -> None:
+    def count_for_sender(self, delivery: Delivery, code: int) -> None:
         """Count a delivery's outcome for its sender only, if the sender awaits one."""
         if delivery.sample is not None:
             self._record(delivery, code)
@@ -170,7 +170,7 @@ class OutcomeCounter:
         if self.sampler is not None:
             self.sampler.ended(delivery, code, sampling.RECEIVER, None)
 
-    def decided_here(self, delivery: Delivery, code: int, state: bytes) -> None:
+    def record_own_outcome(self, delivery: Delivery, code: int, state: bytes) -> None:
         """Record an outcome that the router itself has decided for a sampled delivery.
 
         `accepted` is recorded as decided by the receiver, because it stands for a message that was

@@ -8,10 +8,10 @@ from router.engine.outbox cimport Turn
 cdef Py_ssize_t MAX_BYTES
 
 @cython.final
-cdef class Kept:
+cdef class KeptMessage:
     cdef public bytes octets
     cdef public double since
-    cdef public list had
+    cdef public list tried
 
 @cython.final
 cdef class Redelivery:
@@ -19,9 +19,9 @@ cdef class Redelivery:
     cdef public Py_ssize_t kept_bytes
     cdef public Py_ssize_t limit_bytes
 
-    @cython.locals(count=Py_ssize_t, kept=Kept)
+    @cython.locals(count=Py_ssize_t, kept=KeptMessage)
     cpdef void keep(self, Delivery delivery, const unsigned char[::1] view, Py_ssize_t start, Py_ssize_t end) except *
-    @cython.locals(kept=Kept)
+    @cython.locals(kept=KeptMessage)
     cpdef int drop(self, Delivery delivery) except -1
     @cython.locals(code=int)
-    cpdef bint take_back(self, object core, Delivery delivery, DispositionFrame frame) except -1
+    cpdef bint handle_disposition(self, object core, Delivery delivery, DispositionFrame frame) except -1

@@ -33,7 +33,7 @@ MAX_ATTEMPTS = 8
 # The limit of kept octets is the router's memory limit divided by this, and in addition to it.
 PART_KEPT = 8
 # Work of an attempt, and of each receiver that is asked, counted in frames
-# (`Connection.count_work`).
+# (`Connection.deduct_work`).
 WORK = 80
 ASKING = 2
 # At most this many receivers of an address are asked for one message; if it has more, they take
@@ -41,16 +41,16 @@ ASKING = 2
 MOST_ASKED = 64
 
 
-class Kept:
+class KeptMessage:
     """Octets of a message that may have to be sent again, as they were last sent.
 
-    `since` is the time when they were sent. `had` are the links whose receivers have given the
-    message back. Instances are created by `Kept.__new__(Kept)`.
+    `since` is the time when they were sent. `tried` are the links whose receivers have given the
+    message back. Instances are created by `KeptMessage.__new__(KeptMessage)`.
     """
 
     octets: bytes
     since: float
-    had: list[OutgoingLink] | None
+    tried: list[OutgoingLink] | None
 
 
 class Redelivery:
@@ -71,10 +71,10 @@ class Redelivery:
             or self.kept_bytes + count > self.limit_bytes
         ):
             return
-        kept = Kept.__new__(Kept)
+        kept = KeptMessage.__new__(KeptMessage)
         kept.octets = bytes(memoryview(view)[start:end])
         kept.since = self.turn.now
-        kept.had = None
+        kept.tried = None
         delivery.kept = kept
         self.kept_bytes += count
 
@@ -85,7 +85,7 @@ class Redelivery:
             delivery.kept = None
             self.kept_bytes -= len(kept.octets)
 
-    def take_back(self, core: Core, delivery: Delivery, frame: DispositionFrame) -> bool:
+    def handle_disposition(self, core: Core, delivery: Delivery, frame: DispositionFrame) -> bool:
         """Handle a receiver's disposition of a kept delivery.
 
         Returns whether the delivery goes to another receiver instead of back to its sender.
@@ -131,32 +131,34 @@ def _offer(redelivery: Redelivery, core: Core, delivery: Delivery, frame: Dispos
     """
     address = delivery.address
     kept = delivery.kept
-    had = [*(kept.had or ()), delivery.outgoing]
+    tried = [*(kept.tried or ()), delivery.outgoing]
     if (
         not address.redelivers
         or _may_be_lost(delivery, frame)
         or not delivery.incoming_open
         or delivery.chunks is not None
-        or len(had) >= MAX_ATTEMPTS
+        or len(tried) >= MAX_ATTEMPTS
     ):
         return False
     is_released = frame.state_code == codes.RELEASED
     giver = delivery.outgoing.session
-    giver.connection.count_work(ASKING * min(MOST_ASKED, len(address.consumers)))
-    consumer = _other(address, delivery, had, kept.octets, is_released=is_released)
+    giver.connection.deduct_work(ASKING * min(MOST_ASKED, len(address.consumers)))
+    consumer = _other(address, delivery, tried, kept.octets, is_released=is_released)
     farther = core.network.farther
-    if consumer is None and not (is_released and farther.takes(delivery, had)):
+    if consumer is None and not (is_released and farther.takes(delivery, tried)):
         return False
-    giver.connection.count_work(WORK)
+    giver.connection.deduct_work(WORK)
     octets = _revised(delivery, frame, redelivery.turn.now)
     if octets is None:
         return False
-    core.outcomes.receiver_told(delivery, frame.state_code)
+    core.outcomes.count_for_receiver(delivery, frame.state_code)
     if not frame.settled:
         # the receiver waits for settlement, and the sender will not be told of this outcome
         count = 0 if frame.plain else frame.state_end - frame.state_at
-        giver.tell_receiver(delivery, True, frame.state_code, frame.octets, frame.state_at, count)
-    kept.had = had
+        giver.send_state_to_receiver(
+            delivery, True, frame.state_code, frame.octets, frame.state_at, count
+        )
+    kept.tried = tried
     if consumer is None:
         farther.wait(delivery)
     else:
@@ -164,13 +166,13 @@ def _offer(redelivery: Redelivery, core: Core, delivery: Delivery, frame: Dispos
     return True
 
 
-def go_on(core: Core, delivery: Delivery) -> bool:
+def retry(core: Core, delivery: Delivery) -> bool:
     """Forward a released delivery that waits; return whether it has stopped waiting.
 
     If its ttl has ended, it is settled as released.
     """
     kept = delivery.kept
-    consumer = _other(delivery.address, delivery, kept.had, kept.octets, is_released=True)
+    consumer = _other(delivery.address, delivery, kept.tried, kept.octets, is_released=True)
     if consumer is None:
         return False
     octets: bytes | None = kept.octets
@@ -188,11 +190,11 @@ def _send_again(
     redelivery: Redelivery, core: Core, consumer: Consumer, delivery: Delivery, octets: bytes
 ) -> None:
     """Send a delivery to another receiver, and remember which receivers have had it."""
-    had = delivery.kept.had
+    tried = delivery.kept.tried
     redelivery.drop(delivery)
     _send(redelivery, core, consumer, delivery, octets)
     if delivery.kept is not None:
-        delivery.kept.had = had
+        delivery.kept.tried = tried
     core.credit.note(delivery.address, None)
 
 
@@ -209,7 +211,7 @@ def _may_be_lost(delivery: Delivery, frame: DispositionFrame) -> bool:
 def _other(
     address: Address,
     delivery: Delivery,
-    had: list[OutgoingLink],
+    tried: list[OutgoingLink],
     octets: bytes,
     *,
     is_released: bool,
@@ -228,7 +230,7 @@ def _other(
     able = [
         consumer
         for consumer in _asked(address)
-        if consumer.link not in had
+        if consumer.link not in tried
         and consumer.lane_mask >> delivery.lane & 1
         and sides.serves(consumer, delivery.incoming.side)
         and size <= consumer.link.max_message_size

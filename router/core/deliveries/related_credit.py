@@ -11,16 +11,16 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from router.core.addresses.related import (
-    each_place,
+    each_receiving_address,
     feeding_addresses,
-    forget,
     held_credit,
     producers,
+    remove_empty_ties,
     served_by,
     ties_of,
 )
 from router.core.deliveries import credit
-from router.core.model.address import MESH, Address, Consumer, Producer
+from router.core.model.address import Address, Consumer
 
 if TYPE_CHECKING:
     from router.core.ports import Core
@@ -60,7 +60,7 @@ def _serve(forwarder: Core, address: Address) -> None:
     def over() -> None:
         ties.is_serving = False
 
-    forwarder.turn.deferred.go_through(consumers, serve, over, AT_ONCE)
+    forwarder.turn.deferred.process_each(consumers, serve, over, AT_ONCE)
 
 
 def replenish(forwarder: Core, addresses: Iterable[Address]) -> bool:
@@ -113,14 +113,14 @@ class _Sharing:
             self._steps = self._shared()
             return True
         ties.sharing = None
-        forget(self._address)
+        remove_empty_ties(self._address)
         return False
 
     def _shared(self) -> Iterator[object]:
         address = self._address
         is_any = False
         room = left = share = 0
-        for place in each_place(address):
+        for place in each_receiving_address(address):
             if place is not None:
                 backing = credit.receiver_room(place)
                 holding = held_credit(place)
@@ -142,17 +142,8 @@ class _Sharing:
                 # the producer has left
                 continue
             if not is_any:
-                _take_back(producer)
+                credit.take_back(producer)
             elif producer.is_fallback and served_by(address) is not address:
                 credit.drain_sender(producer)
             else:
                 left -= credit.offer(producer, share, room, left)
-
-
-def _take_back(producer: Producer) -> None:
-    """Drain a sender; for a link from another router, revoke its credit instead."""
-    if producer.side == MESH:
-        producer.low_mark = -1
-        credit.revoke(producer.link)
-    else:
-        credit.drain_sender(producer)

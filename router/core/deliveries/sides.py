@@ -83,4 +83,4 @@ def receiver_lost(forwarder: Core, address: Address) -> None:
             unsent.settle(forwarder, address, unsent.RELEASED, delivery)
 
     found = (each if each.incoming.side in lost else None for each in list(waiting))
-    forwarder.turn.deferred.go_through(found, release)
+    forwarder.turn.deferred.process_each(found, release)

@@ -48,7 +48,7 @@ class OutcomeTerms:
 USUAL = OutcomeTerms()
 
 
-def agree(source: Source) -> OutcomeTerms | None:
+def agreed_terms(source: Source) -> OutcomeTerms | None:
     """Return the terms for a receiver; None for the usual ones: any outcome, no default.
 
     Raises amqp:not-implemented at link scope if AMQP does not define the default outcome, or none
@@ -90,7 +90,7 @@ def apply_terms(settler: Settlement, delivery: Delivery, frame: DispositionFrame
     these has been done, so that the disposition needs no further handling.
     """
     link = delivery.outgoing
-    agreed: OutcomeTerms = link.terms
+    agreed: OutcomeTerms = link.outcome_terms
     code = frame.state_code
     if code in ALL and code not in agreed.outcomes:
         if frame.settled:
@@ -110,7 +110,7 @@ def apply_terms(settler: Settlement, delivery: Delivery, frame: DispositionFrame
         or delivery.outcome in ALL
     ):
         return False
-    settler.outcomes.receiver_told(delivery, agreed.default_code)
+    settler.outcomes.count_for_receiver(delivery, agreed.default_code)
     settler.settle(delivery, agreed.default_code, agreed.default_state)
     return True
 
@@ -121,7 +121,7 @@ def settle_lost(settler: Settlement, delivery: Delivery) -> int:
     If there is no default outcome, or the receiver has not received all of the message, the outcome
     is modified with delivery-failed.
     """
-    agreed: OutcomeTerms | None = delivery.outgoing.terms
+    agreed: OutcomeTerms | None = delivery.outgoing.outcome_terms
     is_told = delivery.parent is None and delivery.outcome in ALL
     if agreed is None or agreed.default_code == NO_STATE or delivery.discarded or is_told:
         return int(settler.settle_lost(delivery))

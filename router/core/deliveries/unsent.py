@@ -26,14 +26,14 @@ LOST_ON_THE_WAY: Final[Verdict] = (int(Descriptor.MODIFIED), router_outcomes.LOS
 GIVEN_UP_AT_ONCE = 512
 
 
-def leads_to_many(consumer: Consumer) -> bool:
+def is_multicast_to_router(consumer: Consumer) -> bool:
     """Return whether a consumer is the link of a multicast to another router or to an edge."""
     return consumer.side != HERE and consumer.address.treatment == MULTICAST
 
 
 def verdict_for(consumer: Consumer) -> Verdict:
     """Return how to settle messages that wait for one consumer only, after it has left."""
-    return LOST_ON_THE_WAY if leads_to_many(consumer) else RELEASED
+    return LOST_ON_THE_WAY if is_multicast_to_router(consumer) else RELEASED
 
 
 def settle(forwarder: Core, address: Address, verdict: Verdict, delivery: Delivery) -> None:
@@ -49,7 +49,7 @@ def settle(forwarder: Core, address: Address, verdict: Verdict, delivery: Delive
     forwarder.settlement.settle(delivery, outcome, state)
 
 
-def give_up(
+def settle_queue(
     forwarder: Core,
     address: Address,
     waiting: WaitingQueue,
@@ -66,7 +66,7 @@ def give_up(
     def taken() -> Iterator[Delivery]:
         is_shared = waiting is address.waiting
         while waiting.count and not (
-            is_shared and (address.consumers or related.is_leaving(address))
+            is_shared and (address.consumers or related.is_being_moved(address))
         ):
             yield waiting.popleft()
 
@@ -79,5 +79,5 @@ def give_up(
     is_later = False
     if waiting.count:
         act = partial(settle, forwarder, address, verdict)
-        forwarder.turn.deferred.go_through(taken(), act, over, GIVEN_UP_AT_ONCE)
+        forwarder.turn.deferred.process_each(taken(), act, over, GIVEN_UP_AT_ONCE)
         is_later = True

@@ -101,7 +101,7 @@ class UnsettledLimits:
 
         self._relieving.add(connection)
         chosen = _with_most(connection, excess)
-        connection.turn.deferred.go_through(chosen, detach, over, LOOKS_AT_ONCE)
+        connection.turn.deferred.process_each(chosen, detach, over, LOOKS_AT_ONCE)
 
 
 def _with_most(connection: Connection, excess: int) -> Iterator[IncomingLink | None]:

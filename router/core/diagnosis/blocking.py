@@ -118,7 +118,7 @@ class AddressState:
     # text about the router in the address's name, if that router is unreachable
     absent: str | None = None
 
-    def words(self, reason: Reason) -> str:
+    def describe(self, reason: Reason) -> str:
         """Describe a reason, naming the other routers whose receivers cause it."""
         if reason is Reason.NO_CONSUMER and self.absent is not None:
             return f"{MEANINGS[reason]}: {self.absent}"
@@ -164,9 +164,9 @@ class Survey:
             return Reason.DETACHED
         if isinstance(link, IncomingLink):
             return self._sender(link, link.owner)
-        return of_receiver(link.owner)
+        return blocked_reason(link.owner)
 
-    def words(self, link: Link) -> str | None:
+    def describe(self, link: Link) -> str | None:
         """Describe why `link` is blocked, naming the router that it waits for, if any.
 
         Returns None if the link is not blocked.
@@ -175,16 +175,16 @@ class Survey:
         if reason is None:
             return None
         if not isinstance(link, IncomingLink):
-            return words_of_receiver(link, reason)
+            return describe_receiver_reason(link, reason)
         if link.is_routed:
             # its credit is what the receiver at the other end of the routed link gives
             if link.credit and not link.drain:
                 return MEANINGS[reason]
-            return words_of_receiver(link.terminus.other(link), reason)
+            return describe_receiver_reason(link.terminus.other(link), reason)
         producer = link.owner
         if producer is None or producer.address is None:
             return MEANINGS[reason]
-        return self._state_for(producer).words(reason)
+        return self._state_for(producer).describe(reason)
 
     def _state_for(self, producer: Producer) -> AddressState:
         assert producer.address is not None
@@ -205,7 +205,7 @@ class Survey:
         if link.is_routed:
             # its credit is what the receiver at the other end of the routed link gives
             other = link.terminus.other(link).owner
-            return (other and of_receiver(other)) or Reason.NO_CREDIT
+            return (other and blocked_reason(other)) or Reason.NO_CREDIT
         if has_too_much_unsettled(link) or producer.capacity == 0:
             return Reason.UNSETTLED
         if producer.address is None:
@@ -229,7 +229,7 @@ class Survey:
         return Reason.SESSION_FULL
 
 
-def of_receiver(consumer: Consumer) -> Reason | None:
+def blocked_reason(consumer: Consumer) -> Reason | None:
     """Return why a receiver cannot take a delivery now, or None if it can."""
     link = consumer.link
     session = link.session
@@ -258,7 +258,7 @@ def _is_too_large(consumer: Consumer) -> bool:
     return all(delivery.size > limit for delivery in islice(consumer.waiting, LONGEST_LOOK))
 
 
-def words_of_receiver(link: Link, reason: Reason) -> str:
+def describe_receiver_reason(link: Link, reason: Reason) -> str:
     """Describe a reason why a receiver cannot take a delivery, naming the router it leads to."""
     far = far_end_of(link)
     return MEANINGS[reason] if far is None else _words(reason, (far,), are_all_far=True)
@@ -308,7 +308,7 @@ def _look_at(address: Address, side: int, tree: int) -> AddressState:
 
 def _look_at_place(address: Address, side: int, tree: int) -> AddressState:
     consumers = receivers_for(address, side, tree)[:MOST_LOOKED_AT]
-    receivers = Counter(map(of_receiver, consumers))
+    receivers = Counter(map(blocked_reason, consumers))
     if address.resuming:
         receivers[Reason.RESUMING] += len(address.resuming)
     waiting = len(address.waiting)
@@ -322,7 +322,7 @@ def _look_at_place(address: Address, side: int, tree: int) -> AddressState:
     far: list[FarEnd] = []
     are_all_far = False
     if room <= 0 or not is_open:
-        blocked = [each for each in consumers if of_receiver(each) is reason]
+        blocked = [each for each in consumers if blocked_reason(each) is reason]
         far = [each for each in (far_end_of(one.link) for one in blocked) if each is not None]
         are_all_far = len(far) == len(blocked)
     return AddressState(
@@ -362,7 +362,7 @@ def _reason(
         return Reason.RESUMING if address.resuming else Reason.NO_CONSUMER
     if address.treatment == MULTICAST:
         # the slowest receiver decides for all
-        return of_receiver(min(consumers, key=_left)) or Reason.WAITING
+        return blocked_reason(min(consumers, key=_left)) or Reason.WAITING
     with_credit = Counter({each: receivers[each] for each in receivers if each in _WITH_CREDIT})
     if with_credit:
         return with_credit.most_common(1)[0][0]
@@ -374,4 +374,4 @@ def _reason(
 
 def _left(consumer: Consumer) -> tuple[bool, int]:
     """Return a sort key for slowness: blocked receivers first, then by the credit left."""
-    return of_receiver(consumer) is None, int(consumer.link.credit) - len(consumer.waiting)
+    return blocked_reason(consumer) is None, int(consumer.link.credit) - len(consumer.waiting)

@@ -141,7 +141,7 @@ def settle_rate(link: Link, now: float) -> int:
 
 def without_credit_s(link: Link, now: float) -> float:
     """Return for how many seconds a link has had no credit; 0 if it has credit."""
-    return 0.0 if link.credit else max(0.0, now - link.dry_since)
+    return 0.0 if link.credit else max(0.0, now - link.no_credit_since)
 
 
 def is_blocked(link: Link, now: float) -> bool:

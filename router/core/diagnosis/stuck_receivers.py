@@ -20,7 +20,7 @@ import attrs
 
 from router.amqp.constants import Condition
 from router.core.deliveries import unsent
-from router.core.diagnosis.blocking import MEANINGS, Reason, of_receiver
+from router.core.diagnosis.blocking import MEANINGS, Reason, blocked_reason
 from router.core.forwarding.forward import Forwarder
 from router.core.model.address import HERE, MULTICAST, Address, Consumer
 from router.core.model.waiting_queue import WaitingQueue
@@ -75,7 +75,7 @@ class Progress:
 
 
 @attrs.frozen
-class Dropped:
+class DroppedReceiver:
     """Record of the receiver that an address dropped last."""
 
     at: float
@@ -151,7 +151,7 @@ class StuckReceivers:
             stuck_s = 0.0 if stuck is None else self._now - stuck[0]
             if limit_s and stuck_s >= limit_s:
                 doomed.append(consumer)
-            elif stuck_s < limit_s / 2 and of_receiver(consumer) in _FIT:
+            elif stuck_s < limit_s / 2 and blocked_reason(consumer) in _FIT:
                 # this receiver is held up; those that have been stuck for long do not count
                 holds_up_others = True
         if holds_up_others:
@@ -192,7 +192,7 @@ def note_progress(consumer: Consumer, is_wanted: bool, now: float) -> None:
     `is_wanted` says whether a sender waits for credit; `now` is in seconds.
     """
     link = consumer.link
-    blocked = of_receiver(consumer)
+    blocked = blocked_reason(consumer)
     current = link.current
     holds_up = (
         blocked is not None
@@ -228,7 +228,7 @@ def text_of(consumer: Consumer, lack: Inactivity) -> str:
     """Describe what a stuck receiver fails to do, and the reason if that is known."""
     if lack is Inactivity.SETTLES_NOTHING:
         return "it settles none of its deliveries"
-    blocked = of_receiver(consumer)
+    blocked = blocked_reason(consumer)
     return (
         "it accepts no transfers"
         if blocked is None
@@ -250,9 +250,9 @@ def drop(forwarder: Forwarder, consumer: Consumer, stuck_s: float, text: str) ->
     connection = link.session.connection
     copies = consumer.waiting.count + link.unsettled
     waiting, consumer.waiting = consumer.waiting, WaitingQueue()
-    unsent.give_up(forwarder, address, waiting, unsent.MODIFIED)
+    unsent.settle_queue(forwarder, address, waiting, unsent.MODIFIED)
     address.counters.receivers_dropped += 1
-    address.last_dropped = Dropped(
+    address.last_dropped = DroppedReceiver(
         forwarder.turn.now, connection.number, container_of(link), link.name, stuck_s, text
     )
     forwarder.credit.note(address, None)

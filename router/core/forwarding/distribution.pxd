@@ -60,11 +60,11 @@ cdef class Distributor:
     @cython.locals(link=OutgoingLink, current=Delivery)
     cdef bint _is_worth_keeping(self, Consumer consumer, Delivery delivery) except -1
     @cython.locals(place=Address, found=Address, sender=Producer, places=list, copies=list, count=Py_ssize_t)
-    cdef Address elsewhere(self, Address address, Delivery delivery, Producer producer, TransferFrame frame)
+    cdef Address follow_ties(self, Address address, Delivery delivery, Producer producer, TransferFrame frame)
     @cython.locals(copy=Delivery)
     cpdef int follow_some(self, Delivery delivery, list copies, TransferFrame frame) except -1
     @cython.locals(consumer=Consumer)
-    cpdef int waited(self, Delivery copy) except -1
+    cpdef int count_copy_wait(self, Delivery copy) except -1
     cpdef int no_destination(self, Address address, Delivery delivery) except -1
 
 @cython.locals(link=OutgoingLink, count=cython.longlong)

@@ -308,7 +308,7 @@ class Distributor:
         copy.state = delivery.state
         if delivery.sample is not None:
             copy.sample = delivery.sample.copied()
-        tags.hand_on(copy, delivery)
+        tags.copy_tag(copy, delivery)
         copy.parent = delivery
         delivery.open_copies += 1
         return copy
@@ -343,7 +343,7 @@ class Distributor:
         keeps: bool = window.held_frames < 7 * window.affordable()
         return keeps
 
-    def elsewhere(
+    def follow_ties(
         self, address: Address, delivery: Delivery, producer: Producer, frame: TransferFrame
     ) -> Address | None:
         """Return the address that a message goes to, if its own address has a fallback or exchange.
@@ -377,8 +377,8 @@ class Distributor:
                             delivery, frame, others, copies, address, len(copies)
                         )
                         return None
-                    if not place.is_moving:
-                        self.relay.note_moving(place)
+                    if not place.is_active:
+                        self.relay.note_active(place)
                     if place.treatment == MULTICAST:
                         # messages that an exchange forwards count as sent from here
                         sender = producer if place is address else self._from_here
@@ -398,8 +398,8 @@ class Distributor:
                 return address
             address.counters.redirected += 1
         delivery.address = place
-        if not place.is_moving:
-            self.relay.note_moving(place)
+        if not place.is_active:
+            self.relay.note_active(place)
         return place
 
     def _places(
@@ -424,7 +424,7 @@ class Distributor:
             if not copy.discarded:
                 self.relay.follow(copy, frame)
 
-    def waited(self, copy: Delivery) -> None:
+    def count_copy_wait(self, copy: Delivery) -> None:
         """Count how long a copy that was made in a later turn waited before it was sent."""
         consumer = copy.outgoing.owner
         self.queues.count_wait(consumer, copy)

@@ -36,4 +36,4 @@ def expire(forwarder: Forwarder) -> None:
             deadlines.enter(delivery, now, now + AGAIN_S)
 
     found = ((number, delivery) for number, slot in due for delivery in slot)
-    forwarder.turn.deferred.go_through(found, look_at)
+    forwarder.turn.deferred.process_each(found, look_at)

@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 MULTICAST = 2
 # The work of an address with more receivers than this is counted (docs/decisions/0022).
 MANY_CONSUMERS = 32
-# The work of making a multicast's copy, as a number of frames (`Connection.count_work`).
+# The work of making a multicast's copy, as a number of frames (`Connection.deduct_work`).
 COPY_WORK = 4
 
 
@@ -178,8 +178,8 @@ class Forwarder(Handler):
                 return
         delivery.address = address
         delivery.arrived = self.turn.now
-        if not address.is_moving:
-            self.relay.note_moving(address)
+        if not address.is_active:
+            self.relay.note_active(address)
         if self.outcomes.sampler is not None:
             self.outcomes.sampler.begin(delivery)
         address.counters.ingress += 1
@@ -194,19 +194,19 @@ class Forwarder(Handler):
             return
         frame = sound
         if address.related_addresses is not None:
-            address = self.distribution.elsewhere(address, delivery, producer, frame)
+            address = self.distribution.follow_ties(address, delivery, producer, frame)
             if address is None:
                 return
         if address.treatment == MULTICAST:
             if len(address.consumers) > MANY_CONSUMERS:
                 # each gets a copy
-                link.session.connection.count_work(COPY_WORK * len(address.consumers))
+                link.session.connection.deduct_work(COPY_WORK * len(address.consumers))
             self.distribution.fan_out(address, delivery, frame)
             return
         consumer = None
         if len(address.consumers) > MANY_CONSUMERS:
             # each of them may have to be examined
-            link.session.connection.count_work(len(address.consumers))
+            link.session.connection.deduct_work(len(address.consumers))
         if address.remote_ends:
             if address.lanes:
                 delivery.lane = self.distribution.lane_for(address, delivery, producer, frame)
@@ -306,14 +306,14 @@ class Forwarder(Handler):
         Deliveries that had to wait were counted when they were sent.
         """
         age_s = now - self.turn.now
-        for address in self.relay.moving:
-            address.is_moving = False
+        for address in self.relay.active_addresses:
+            address.is_active = False
             # `egress_mark` was raised for each delivery that had to wait
             count = address.counters.egress - address.egress_mark
             if count:
                 counters = address.counters if address.successor is None else address.successor
                 counters.count_forwarded(age_s, count)
-        self.relay.moving.clear()
+        self.relay.active_addresses.clear()
         if self.outcomes.sampler is not None:
             self.outcomes.sampler.sent(now)
 

@@ -1,5 +1,5 @@
 cimport cython
-from router.amqp.annotations cimport are_foreign
+from router.amqp.annotations cimport have_no_own_keys
 from router.amqp.reading cimport TransferFrame
 from router.amqp.section_scan cimport SectionScan, is_plain
 from router.engine.delivery cimport Delivery

@@ -11,7 +11,7 @@ A message is forwarded once its whole head (header and annotations) has been rec
 
 from __future__ import annotations
 
-from router.amqp.annotations import are_foreign
+from router.amqp.annotations import have_no_own_keys
 from router.amqp.constants import Condition
 from router.amqp.reading import TransferFrame
 from router.amqp.section_scan import SectionScan, is_plain
@@ -74,7 +74,7 @@ class Intake:
         sound: TransferFrame = scan.frame
         if scan.left_out and delivery.incoming.session.connection.settings.role in ROLES:
             delivery.sample = trace_context.read(scan.left_out)
-        if not scan.annotations_end or are_foreign(
+        if not scan.annotations_end or have_no_own_keys(
             sound, scan.annotations_at, scan.annotations_end
         ):
             return sound

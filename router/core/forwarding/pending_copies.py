@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 # How many copies are made in a step.
 COPIES_A_STEP = 32
-# Work of a copy in a turn of its connection, counted in frames (`Connection.count_work`): each may
+# Work of a copy in a turn of its connection, counted in frames (`Connection.deduct_work`): each may
 # be for another connection, whose socket is written to.
 WORK = 64
 # Work of a step of an exchange's search for destinations, or of a copy for one receiver there,
@@ -108,7 +108,7 @@ class PendingCopies:
         """Work until `work` is done or its connection's turn is over; return whether it is done."""
         connection = work.session.connection
         while self._works.get(work.delivery) is work:
-            if not connection.has_room_for(WORK * work.a_step):
+            if not connection.try_deduct_work(WORK * work.a_step):
                 return False
             self._go_on()
         return True
@@ -273,7 +273,7 @@ class _Copying(_Work):
         self.forwarder.distribution.copy_to_one(place, self.delivery, self.frame, copies)
         if not copies:
             self._most = max(self._most, max_message_size.largest(place))
-        self._note_waited(count)
+        self._count_wait(count)
 
     def _give(self, some: list[Consumer]) -> None:
         assert self._sender is not None
@@ -290,7 +290,7 @@ class _Copying(_Work):
         self.forwarder.distribution.copy_to_each(
             self._place, there, delivery, self.frame, copies, sender
         )
-        self._note_waited(count)
+        self._count_wait(count)
 
     def _now(self, consumer: Consumer) -> Consumer | None:
         """Return the consumer, or its successor if its link was stolen; None if it has left."""
@@ -302,14 +302,14 @@ class _Copying(_Work):
             return heir
         return None
 
-    def _note_waited(self, count: int) -> None:
+    def _count_wait(self, count: int) -> None:
         """Count the waiting time of the copies from index `count` on, unless they did not wait."""
         forwarder = self.forwarder
-        if self.delivery.arrived == forwarder.turn.now and self._place.is_moving:
+        if self.delivery.arrived == forwarder.turn.now and self._place.is_active:
             return
         for copy in self.delivery.copies[count:]:
             if copy.outgoing is not None:
-                forwarder.distribution.waited(copy)
+                forwarder.distribution.count_copy_wait(copy)
 
     def end(self) -> None:
         """Settle the message if its outcome is known, now that all copies are made."""
@@ -341,7 +341,7 @@ class _Copying(_Work):
         """Send the sender the merged outcome of the copies."""
         delivery = self.delivery
         if code == MODIFIED and delivery.incoming.side == HERE:
-            state = router_outcomes.told(state) or b""
+            state = router_outcomes.without_lost_mark(state) or b""
         self.forwarder.settlement.settle(delivery, code, state)
 
 

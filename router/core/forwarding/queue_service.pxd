@@ -10,7 +10,7 @@ from router.core.forwarding.settlement cimport Settler
 from router.core.model.waiting_queue cimport WaitingQueue
 from router.engine cimport flows
 from router.engine.delivery cimport Delivery
-from router.engine.held_up cimport block
+from router.engine.blocking cimport block
 from router.engine.link cimport IncomingLink, OutgoingLink
 from router.engine.outbox cimport Turn
 from router.engine.session cimport Session
@@ -52,6 +52,6 @@ cdef class QueueService:
     @cython.locals(producer=Producer)
     cpdef int note_dequeued(self, Delivery delivery) except -1
     cpdef bytes annotated(self, Consumer consumer, Delivery delivery, bytes octets)
-    cpdef bint traces(self, Consumer consumer, Delivery delivery) except -1
+    cpdef bint note_leaving(self, Consumer consumer, Delivery delivery) except -1
     @cython.locals(address=Address)
-    cdef int taken(self, Delivery delivery) except -1
+    cdef int accept_presettled(self, Delivery delivery) except -1

@@ -23,8 +23,8 @@ from router.core.forwarding.settlement import Settler
 from router.core.link_routes import routed_ttl
 from router.core.model.address import Address, Consumer
 from router.engine import flows, rare_transfers
+from router.engine.blocking import block
 from router.engine.delivery import Delivery
-from router.engine.held_up import block
 from router.engine.link import UNLIMITED, OutgoingLink
 from router.engine.states import Settling
 
@@ -37,7 +37,7 @@ HELD_S = 0.001
 # the default priority of a message
 ORDINARY = 4
 # How many waiting messages are sent to a receiver in one turn, and in each step of later turns; and
-# the work of sending one, as a number of frames (`Connection.count_work`).
+# the work of sending one, as a number of frames (`Connection.deduct_work`).
 MOST_SENT = 512
 A_STEP = 32
 MESSAGE_WORK = 64
@@ -73,12 +73,12 @@ class QueueService:
 
         If very many messages wait, the last ones are sent in later turns.
         """
-        if consumer.is_later:
-            return
         # the floor does not apply to other receivers that are served meanwhile, such as those of
         # dead letters
         floor = self.floor
         self.floor = 0
+        if consumer.is_later:
+            return
         link = consumer.link
         session = link.session
         delivery = link.current
@@ -95,7 +95,7 @@ class QueueService:
                 if not delivery.complete:
                     return
                 if link.presettles:
-                    self.taken(delivery)
+                    self.accept_presettled(delivery)
             link.current = None
         waiting = consumer.waiting
         has_any = True
@@ -142,7 +142,7 @@ class QueueService:
                 and not delivery.discarded
                 and self.turn.now - delivery.arrived >= HELD_S
             ):
-                routed_ttl.age(self.core, delivery)
+                routed_ttl.apply_ttl(self.core, delivery)
             if delivery.discarded:
                 # given up by its sender, or expired; the receiver gets an abort nevertheless
                 session.begin_outgoing(link, delivery)
@@ -170,17 +170,17 @@ class QueueService:
                 self.backlog.replace_first(delivery, octets)
             session.begin_outgoing(link, delivery)
             consumer.address.counters.egress += 1
-            if delivery.arrived != self.turn.now or not consumer.address.is_moving:
+            if delivery.arrived != self.turn.now or not consumer.address.is_active:
                 self.count_wait(consumer, delivery)
             if not self.backlog.send(session, delivery) or not delivery.complete:
                 link.current = delivery
             elif link.presettles:
-                self.taken(delivery)
+                self.accept_presettled(delivery)
             elif whole is not None:
                 self.redelivery.keep(delivery, whole, 0, len(whole))
         if count:
-            session.connection.count_work(MESSAGE_WORK * count)
-        if link.held is not None and waiting.count:
+            session.connection.deduct_work(MESSAGE_WORK * count)
+        if link.blocked_in is not None and waiting.count:
             self.raise_priority(link, self._level(consumer))
         if link.drain and link.current is None:
             if link.credit == 0:
@@ -233,7 +233,7 @@ class QueueService:
             if session.can_send(link):
                 # a peer may send very many such messages in one turn
                 sender = delivery.incoming
-                sender.session.connection.count_work(MESSAGE_WORK)
+                sender.session.connection.deduct_work(MESSAGE_WORK)
                 self.serve(consumer)
                 break
 
@@ -250,8 +250,8 @@ class QueueService:
 
     def raise_priority(self, link: OutgoingLink, level: int) -> None:
         """Raise the priority at which a link waits for room to at least `level`."""
-        if link.held is not None and link.held_level < level:
-            link.held.add(link, level)
+        if link.blocked_in is not None and link.blocked_level < level:
+            link.blocked_in.add(link, level)
 
     def serve_next(self, link: OutgoingLink) -> None:
         """Serve the consumer of a link whose current message has been sent completely."""
@@ -264,7 +264,7 @@ class QueueService:
 
         `octets` must contain the whole head of the message.
         """
-        if delivery.sample is not None and self.traces(consumer, delivery):
+        if delivery.sample is not None and self.note_leaving(consumer, delivery):
             octets = trace_context.write(delivery, octets)
         return (
             router_annotations.with_annotations(consumer, delivery, octets)
@@ -272,13 +272,13 @@ class QueueService:
             else octets
         )
 
-    def traces(self, consumer: Consumer, delivery: Delivery) -> bool:
+    def note_leaving(self, consumer: Consumer, delivery: Delivery) -> bool:
         """Record that a sampled delivery leaves; return whether its trace context goes with it."""
         if self.outcomes.sampler is not None:
             self.outcomes.sampler.leaves(delivery)
         return trace_context.is_passed_on(consumer, delivery)
 
-    def taken(self, delivery: Delivery) -> None:
+    def accept_presettled(self, delivery: Delivery) -> None:
         """Settle a delivery as accepted, because it was sent to its receiver as settled."""
         if not delivery.settled:
             address = delivery.address

@@ -7,7 +7,7 @@ from router.core.forwarding.queue_service cimport QueueService
 from router.core.deliveries.redelivery cimport Redelivery
 from router.engine cimport flows
 from router.engine.delivery cimport Delivery
-from router.engine.held_up cimport block
+from router.engine.blocking cimport block
 from router.engine.link cimport IncomingLink, OutgoingLink
 from router.engine.outbox cimport Turn
 from router.engine.session cimport Session
@@ -20,7 +20,7 @@ cdef class Relay:
     cdef Turn turn
     cdef Backlog backlog
     cdef QueueService queues
-    cdef public list moving
+    cdef public list active_addresses
 
     @cython.locals(counters=Counters, link=IncomingLink, consumer=Consumer, outgoing=OutgoingLink, session=Session)
     cdef void begin_routed(self, Address address, Delivery delivery, TransferFrame frame) except *
@@ -31,4 +31,4 @@ cdef class Relay:
     cdef int _write(self, Session session, OutgoingLink link, Delivery delivery, TransferFrame frame) except -1
     @cython.locals(link=OutgoingLink, session=Session)
     cdef void follow(self, Delivery delivery, TransferFrame frame) except *
-    cdef int note_moving(self, Address address) except -1
+    cdef int note_active(self, Address address) except -1

@@ -18,8 +18,8 @@ from router.core.deliveries import (
 from router.core.forwarding.queue_service import QueueService
 from router.core.model.address import Address, Consumer
 from router.engine import flows
+from router.engine.blocking import block
 from router.engine.delivery import Delivery
-from router.engine.held_up import block
 from router.engine.link import OutgoingLink
 from router.engine.session import Session
 from router.engine.states import Settling
@@ -42,7 +42,7 @@ class Relay:
         self.backlog = core.backlog
         self.queues = queues
         # addresses that have received a delivery in this turn
-        self.moving: list[Address] = []
+        self.active_addresses: list[Address] = []
 
     def begin_routed(self, address: Address, delivery: Delivery, frame: TransferFrame) -> None:
         """Send a delivery to the other end of its routed link, unchanged."""
@@ -52,8 +52,8 @@ class Relay:
         delivery.settling = ROUTED
         delivery.tag = delivery.incoming_tag
         delivery.batchable = frame.batchable
-        if not address.is_moving:
-            self.note_moving(address)
+        if not address.is_active:
+            self.note_active(address)
         counters.ingress += 1
         counters.bytes_in += delivery.size
         if delivery.settled:
@@ -90,7 +90,7 @@ class Relay:
         self, consumer: Consumer, delivery: Delivery, frame: TransferFrame
     ) -> TransferFrame:
         """Return the first frame of a delivery with the annotations that the router adds."""
-        if delivery.sample is not None and self.queues.traces(consumer, delivery):
+        if delivery.sample is not None and self.queues.note_leaving(consumer, delivery):
             payload = bytes(memoryview(frame.octets)[frame.payload_at : frame.end])
             frame = frame.with_payload(trace_context.write(delivery, payload))
         if consumer.shows_passage:
@@ -112,7 +112,7 @@ class Relay:
             link.current = delivery
         else:
             if link.presettles:
-                self.queues.taken(delivery)
+                self.queues.accept_presettled(delivery)
             if link.current is not None:
                 link.current = None
                 self.queues.serve_next(link)
@@ -139,8 +139,8 @@ class Relay:
             return
         self._write(session, link, delivery, frame)
 
-    def note_moving(self, address: Address) -> None:
+    def note_active(self, address: Address) -> None:
         """Note that an address has got its first delivery of this turn, for `Forwarder.sent`."""
-        address.is_moving = True
+        address.is_active = True
         address.egress_mark = address.counters.egress
-        self.moving.append(address)
+        self.active_addresses.append(address)

@@ -58,7 +58,7 @@ class RuleUpdater:
             if address in self.pending or changed.match(address.name) is not None:
                 self._look_at(address)
 
-        self._forwarder.turn.deferred.go_through(
+        self._forwarder.turn.deferred.process_each(
             self._forwarder.table.addresses(), look_at, at_once=ADDRESSES_AT_ONCE
         )
 
@@ -85,7 +85,9 @@ class RuleUpdater:
 
     def _look(self, addresses: Iterator[Address], over: Callable[[], None] | None = None) -> None:
         """Apply the rules to some addresses; if there are very many, partly in later turns."""
-        self._forwarder.turn.deferred.go_through(addresses, self._look_at, over, ADDRESSES_AT_ONCE)
+        self._forwarder.turn.deferred.process_each(
+            addresses, self._look_at, over, ADDRESSES_AT_ONCE
+        )
 
     def _look_at(self, address: Address) -> None:
         if not self._forwarder.table.is_in_use(address) or self._treat(address):
@@ -105,7 +107,7 @@ class RuleUpdater:
             if MULTICAST in (wanted, address.treatment) and not _is_clear(address):
                 return False
             if wanted == MULTICAST:
-                self._forwarder.network.outward.lanes.turn(address)
+                self._forwarder.network.outward.lanes.give_up_for_multicast(address)
             address.treatment = wanted
             for consumer in address.consumers:
                 consumer.waiting = WaitingQueue() if wanted == MULTICAST else address.waiting
@@ -121,7 +123,7 @@ class RuleUpdater:
         """Connect an address with its fallback, or separate them, as the rules say."""
         if address.phase in (0, FALLBACK):
             table = self._forwarder.table
-            table.pair(address)
+            table.tie_fallback(address)
             for each in (table.in_use(address.name), table.in_use(address.name, FALLBACK)):
                 self._forwarder.credit.note(each, None)
 

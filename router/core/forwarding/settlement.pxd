@@ -50,4 +50,4 @@ cdef class Settler:
     @cython.locals(copies=list, code=int, count=Py_ssize_t)
     cpdef void settlement_received(self, Delivery delivery, DispositionFrame frame) except *
     @cython.locals(copy=Delivery, session=Session)
-    cpdef int tell_copies(self, list copies, DispositionFrame frame, int code, Py_ssize_t count) except -1
+    cpdef int pass_to_receivers(self, list copies, DispositionFrame frame, int code, Py_ssize_t count) except -1

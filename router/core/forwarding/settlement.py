@@ -51,9 +51,13 @@ class Settler:
     def outcome_received(self, delivery: Delivery, frame: DispositionFrame) -> None:
         """Pass a receiver's disposition of a delivery to its sender."""
         outgoing = delivery.outgoing
-        if outgoing.terms is not None and source_outcomes.apply_terms(self, delivery, frame):
+        if outgoing.outcome_terms is not None and source_outcomes.apply_terms(
+            self, delivery, frame
+        ):
             return
-        if delivery.kept is not None and self.redelivery.take_back(self.core, delivery, frame):
+        if delivery.kept is not None and self.redelivery.handle_disposition(
+            self.core, delivery, frame
+        ):
             return
         count = 0 if frame.plain else frame.state_end - frame.state_at
         if delivery.settling:
@@ -66,10 +70,10 @@ class Settler:
             self._told_unsettled(delivery, frame, count)
             return
         if delivery.parent is not None:
-            self.outcomes.receiver_told(delivery, frame.state_code)
+            self.outcomes.count_for_receiver(delivery, frame.state_code)
             self._copy_settled(delivery, frame, count)
             return
-        self.outcomes.settled(delivery, frame.state_code)
+        self.outcomes.count_settled(delivery, frame.state_code)
         self._tell_settled(delivery, frame, count)
 
     def _tell_settled(self, delivery: Delivery, frame: DispositionFrame, count: int) -> None:
@@ -77,9 +81,9 @@ class Settler:
         session = link.session
         delivery.outcome = frame.state_code
         if count == 0:
-            session.tell_sender_code(delivery, frame.state_code)
+            session.settle_with_code(delivery, frame.state_code)
         else:
-            session.tell_sender(
+            session.send_state_to_sender(
                 delivery, True, frame.state_code, frame.octets, frame.state_at, count
             )
         if link.credit == 0:
@@ -89,13 +93,15 @@ class Settler:
         """Pass a disposition from one end of a routed link to the other, unchanged."""
         code = frame.state_code
         if frame.settled:
-            self.outcomes.settled(delivery, code)
+            self.outcomes.count_settled(delivery, code)
         elif not delivery.incoming_open or self._is_old_news(delivery, frame):
             return
         delivery.outcome = code
         link = delivery.incoming
         session = link.session
-        session.tell_sender(delivery, frame.settled, code, frame.octets, frame.state_at, count)
+        session.send_state_to_sender(
+            delivery, frame.settled, code, frame.octets, frame.state_at, count
+        )
 
     def _told_unsettled(self, delivery: Delivery, frame: DispositionFrame, count: int) -> None:
         """Handle an unsettled disposition of a receiver, which has an outcome or another state.
@@ -109,12 +115,12 @@ class Settler:
             if is_outcome:
                 self._copy_settled(delivery, frame, count)
         elif is_outcome:
-            self.outcomes.sender_told(delivery, frame.state_code)
+            self.outcomes.count_for_sender(delivery, frame.state_code)
             self._tell_settled(delivery, frame, count)
         elif delivery.incoming_open and not self._is_old_news(delivery, frame):
             delivery.outcome = frame.state_code
             session = delivery.incoming.session
-            session.tell_sender(
+            session.send_state_to_sender(
                 delivery, False, frame.state_code, frame.octets, frame.state_at, count
             )
 
@@ -153,20 +159,20 @@ class Settler:
         if not delivery.incoming_open or (delivery.settling == TOLD and not was_told):
             # nothing else will settle it: its sender is lost, or got the router's own outcome
             if frame.settled:
-                self.outcomes.receiver_told(delivery, code)
+                self.outcomes.count_for_receiver(delivery, code)
             else:
                 self._settle_receiver(delivery, frame, count)
             return
         if was_told:
             if frame.settled:
-                self.outcomes.receiver_told(delivery, code if is_outcome else delivery.outcome)
+                self.outcomes.count_for_receiver(delivery, code if is_outcome else delivery.outcome)
             return
         if frame.settled:
             if code == codes.NO_STATE or code == codes.RECEIVED:
                 # Its outcome stays unknown, and the router may not settle first.
                 counters.count_outcome(self.settle_lost(delivery))
                 return
-            self.outcomes.receiver_told(delivery, code)
+            self.outcomes.count_for_receiver(delivery, code)
         elif not is_outcome and self._is_old_news(delivery, frame):
             return
         delivery.outcome = code
@@ -176,10 +182,10 @@ class Settler:
             octets = memoryview(frame.octets)[frame.state_at : frame.state_end]
             delivery.outcome_octets = bytes(octets)
         if is_outcome or frame.settled:
-            self.outcomes.sender_told(delivery, code)
+            self.outcomes.count_for_sender(delivery, code)
             delivery.settling = TOLD
         session = delivery.incoming.session
-        session.tell_sender(delivery, False, code, frame.octets, frame.state_at, count)
+        session.send_state_to_sender(delivery, False, code, frame.octets, frame.state_at, count)
 
     def _copy_settled(self, copy: Delivery, frame: DispositionFrame, count: int) -> None:
         """Merge the outcome of one receiver of a multicast into that of the message."""
@@ -194,9 +200,9 @@ class Settler:
     def _settle_receiver(self, delivery: Delivery, frame: DispositionFrame, count: int) -> None:
         """Settle a delivery with its receiver if the disposition has an outcome."""
         if codes.ACCEPTED <= frame.state_code <= codes.MODIFIED:
-            self.outcomes.receiver_told(delivery, frame.state_code)
+            self.outcomes.count_for_receiver(delivery, frame.state_code)
             session = delivery.outgoing.session
-            session.tell_receiver(
+            session.send_state_to_receiver(
                 delivery, True, frame.state_code, frame.octets, frame.state_at, count
             )
 
@@ -212,7 +218,7 @@ class Settler:
         `state` is empty if the outcome has no fields.
         """
         if delivery.sample is not None:
-            self.outcomes.decided_here(delivery, code, state)
+            self.outcomes.record_own_outcome(delivery, code, state)
         if delivery.kept is not None:
             self.redelivery.drop(delivery)
         if delivery.parent is not None:
@@ -226,14 +232,14 @@ class Settler:
                 if code == codes.NO_STATE:
                     # the sender awaits an outcome, and no other is known
                     code, state = codes.MODIFIED, router_outcomes.DELIVERY_FAILED
-                self.outcomes.sender_told(delivery, code)
-                session.tell_sender(delivery, False, code, state, 0, len(state))
+                self.outcomes.count_for_sender(delivery, code)
+                session.send_state_to_sender(delivery, False, code, state, 0, len(state))
             return
-        self.outcomes.sender_told(delivery, code)
+        self.outcomes.count_for_sender(delivery, code)
         if state:
-            session.tell_sender(delivery, True, code, state, 0, len(state))
+            session.send_state_to_sender(delivery, True, code, state, 0, len(state))
         else:
-            session.tell_sender_code(delivery, code)
+            session.settle_with_code(delivery, code)
         if link.credit == 0:
             self.note_sender(link)
 
@@ -258,9 +264,9 @@ class Settler:
         if delivery.kept is not None:
             self.redelivery.drop(delivery)
         if delivery.outgoing_open and codes.ACCEPTED <= delivery.outcome <= codes.MODIFIED:
-            self.outcomes.receiver_told(delivery, delivery.outcome)
+            self.outcomes.count_for_receiver(delivery, delivery.outcome)
             session = delivery.outgoing.session
-            session.tell_receiver(delivery, True, codes.NO_STATE, b"", 0, 0)
+            session.send_state_to_receiver(delivery, True, codes.NO_STATE, b"", 0, 0)
 
     def merge(self, copy: Delivery, code: int, state: bytes) -> None:
         """Merge the outcome of a copy into that of its message, and settle after the last copy.
@@ -280,7 +286,7 @@ class Settler:
         if parent.open_copies == 0:
             parent.copies = None if parent.complete else parent.copies
             if parent.outcome == codes.MODIFIED and parent.incoming.side == HERE:
-                parent.outcome_octets = router_outcomes.told(parent.outcome_octets)
+                parent.outcome_octets = router_outcomes.without_lost_mark(parent.outcome_octets)
             self.settle(parent, parent.outcome, parent.outcome_octets)
 
     def settlement_received(self, delivery: Delivery, frame: DispositionFrame) -> None:
@@ -297,14 +303,14 @@ class Settler:
         if len(copies) > COPIES_AT_ONCE:
             settling_copies.tell(self, copies, frame, code, count)
         else:
-            self.tell_copies(copies, frame, code, count)
+            self.pass_to_receivers(copies, frame, code, count)
         if frame.settled:
             if delivery.settling == FIRST:
                 _keep_in_order(delivery.incoming.owner)
             if delivery.incoming.credit == 0:
                 self.note_sender(delivery.incoming)
 
-    def tell_copies(
+    def pass_to_receivers(
         self, copies: list[Delivery], frame: DispositionFrame, code: int, count: int
     ) -> None:
         """Pass a sender's disposition to the receivers of some deliveries or copies."""
@@ -321,9 +327,11 @@ class Settler:
             if frame.settled and copy.kept is not None:
                 self.redelivery.drop(copy)
             if frame.settled and copy.outgoing_open and copy.outcome:
-                self.outcomes.receiver_told(copy, copy.outcome)
+                self.outcomes.count_for_receiver(copy, copy.outcome)
             session = copy.outgoing.session
-            session.tell_receiver(copy, frame.settled, code, frame.octets, frame.state_at, count)
+            session.send_state_to_receiver(
+                copy, frame.settled, code, frame.octets, frame.state_at, count
+            )
 
 
 def _keep_in_order(producer: Producer | None) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from router.amqp.reading_disposition import DispositionFrame
-from router.engine.deferred import THINGS_A_STEP
+from router.engine.deferred import ITEMS_PER_STEP
 from router.engine.delivery import Delivery
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # How many receivers are told in one turn; equal to the number of copies made in one turn.
 AT_ONCE = 512
-# Work of telling one receiver, counted in frames (`Connection.count_work`).
+# Work of telling one receiver, counted in frames (`Connection.deduct_work`).
 WORK = 2
 
 
@@ -28,15 +28,15 @@ def tell(
 ) -> None:
     """Pass the frame's state to the receivers of copies, some now and the others in later turns."""
     connection: Connection = copies[0].incoming.session.connection
-    connection.count_work(WORK * AT_ONCE)
+    connection.deduct_work(WORK * AT_ONCE)
     # a copy, because the input buffer is about to be overwritten
     steps = _told(settler, copies, frame.copy(), code, count)
-    settler.turn.deferred.work_off(steps, at_once=AT_ONCE)
+    settler.turn.deferred.run_steps(steps, at_once=AT_ONCE)
 
 
 def _told(
     settler: Settler, copies: list[Delivery], frame: DispositionFrame, code: int, count: int
 ) -> Iterator[object]:
-    for at in range(0, len(copies), THINGS_A_STEP):
-        settler.tell_copies(copies[at : at + THINGS_A_STEP], frame, code, count)
-        yield from range(THINGS_A_STEP)
+    for at in range(0, len(copies), ITEMS_PER_STEP):
+        settler.pass_to_receivers(copies[at : at + ITEMS_PER_STEP], frame, code, count)
+        yield from range(ITEMS_PER_STEP)

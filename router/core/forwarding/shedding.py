@@ -203,7 +203,7 @@ class _Search:
         forwarder = self._forwarder
         delivery.address.current_counters().shed += 1
         aborting.abort(forwarder, delivery)
-        if unsent.leads_to_many(consumer):
+        if unsent.is_multicast_to_router(consumer):
             forwarder.settlement.settle(delivery, MODIFIED, router_outcomes.LOST)
         else:
             forwarder.settlement.settle_lost(delivery)

@@ -1,9 +1,9 @@
 """Serve links that waited for room, in a socket or in a session's window.
 
-Only waiting links are examined (`engine.held_up`), the most urgent first. A link is as urgent as
-the most urgent message that waits for it, and stops when its next message is less urgent than that
-of another waiting link. Of equally urgent links, the one that has waited longest is served first; a
-link that fills the room then waits after the others (docs/decisions/0071).
+Only waiting links are examined (`engine.blocking`), the most urgent first. A link is as urgent
+as the most urgent message that waits for it, and stops when its next message is less urgent than
+that of another waiting link. Of equally urgent links, the one that has waited longest is served
+first; a link that fills the room then waits after the others (docs/decisions/0071).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from router.core.links import attach
 from router.core.model.address import Consumer
-from router.engine.held_up import BlockedLinks
+from router.engine.blocking import BlockedLinks
 from router.engine.link import OutgoingLink
 
 if TYPE_CHECKING:
@@ -32,64 +32,74 @@ def room_made(forwarder: Core, connection: Connection, session: Session | None) 
 
     If very many links wait, the last ones are served in later turns.
     """
-    held: BlockedLinks | None = connection.outbox.held if session is None else session.held
-    if held is None or held.count == 0 or held.is_later:
+    blocked: BlockedLinks | None = (
+        connection.outbox.blocked_links if session is None else session.blocked_links
+    )
+    if blocked is None or blocked.count == 0 or blocked.is_later:
         return
-    if go_on(forwarder, connection, session, held, AT_ONCE):
-        held.is_later = True
-        forwarder.turn.deferred.add(_Later(forwarder, connection, session, held))
+    if go_on(forwarder, connection, session, blocked, AT_ONCE):
+        blocked.is_later = True
+        forwarder.turn.deferred.add(_Later(forwarder, connection, session, blocked))
 
 
 def go_on(
-    forwarder: Core, connection: Connection, session: Session | None, held: BlockedLinks, most: int
+    forwarder: Core,
+    connection: Connection,
+    session: Session | None,
+    blocked: BlockedLinks,
+    most: int,
 ) -> bool:
     """Serve up to `most` links; return whether there is room for others that wait."""
     outbox = connection.outbox
     count = 0
-    while held.count and count < most:
+    while blocked.count and count < most:
         if session is None:
             is_full = outbox.congested
         else:
             is_full = session.remote_incoming_window <= 0
         if is_full:
-            held.is_full()
-            connection.count_work(count)
+            blocked.note_full()
+            connection.deduct_work(count)
             return False
-        top = held.top
-        link: Any = held.take()
+        top = blocked.top
+        link: Any = blocked.take()
         count += 1
         consumer = link.owner
         if isinstance(consumer, Consumer):
-            _serve(forwarder, held, link, consumer, top)
-    connection.count_work(count)
-    return held.count > 0
+            _serve(forwarder, blocked, link, consumer, top)
+    connection.deduct_work(count)
+    return blocked.count > 0
 
 
 class _Later:
     """Deferred task that serves the rest of the links that wait for the same room."""
 
     def __init__(
-        self, forwarder: Core, connection: Connection, session: Session | None, held: BlockedLinks
+        self,
+        forwarder: Core,
+        connection: Connection,
+        session: Session | None,
+        blocked: BlockedLinks,
     ) -> None:
         self._forwarder = forwarder
         self._connection = connection
         self._session = session
-        self._held = held
+        self._blocked = blocked
 
     def step(self) -> bool:
         """Serve a few links; return whether there is room for others."""
-        self._held.is_later = go_on(
-            self._forwarder, self._connection, self._session, self._held, A_STEP
+        self._blocked.is_later = go_on(
+            self._forwarder, self._connection, self._session, self._blocked, A_STEP
         )
-        return self._held.is_later
+        return self._blocked.is_later
 
 
 def _serve(
-    forwarder: Core, held: BlockedLinks, link: OutgoingLink, consumer: Consumer, top: int
+    forwarder: Core, blocked: BlockedLinks, link: OutgoingLink, consumer: Consumer, top: int
 ) -> None:
-    """Serve a link that was taken from `held`, whose most urgent link then had urgency `top`."""
+    """Serve a link that was taken from `blocked`, whose most urgent link then had urgency `top`."""
     queues = forwarder.queues
-    level = link.held_level
+    level = link.blocked_level
     if consumer.resuming is not None:
         attach.go_on(forwarder, consumer)
         return
@@ -98,16 +108,16 @@ def _serve(
         urgency = urgency_of(consumer)
         if urgency < level:
             # another link has taken the urgent message
-            held.add(link, urgency)
+            blocked.add(link, urgency)
             return
-        floor = max(0, held.top)
+        floor = max(0, blocked.top)
     # a drain may still be unanswered because of a message that another link has taken since
     if consumer.waiting.count or link.current is not None or link.drain:
         queues.floor = floor
         queues.serve(consumer)
     if queues.is_cut_short:
         queues.is_cut_short = False
-        held.add(link, urgency_of(consumer))
+        blocked.add(link, urgency_of(consumer))
     forwarder.credit.note(consumer.address, None)
 
 

@@ -63,11 +63,11 @@ class Placement:
     """Record of where a peer's link was forwarded to.
 
     `asked` is the address that the peer named, and `sent` the address that was passed on; both are
-    None if there is no address. `way` is None if the container is at another router.
+    None if there is no address. `link_route` is None if the container is at another router.
     """
 
     route: Route
-    way: LinkRoute | None
+    link_route: LinkRoute | None
     outlet: RouteDestination | FarOutlet | UplinkOutlet
     connection: Connection
     origin: Origin
@@ -83,20 +83,20 @@ class Route:
         self.pattern = pattern
         self.direction = direction
         # its link routes, including those of the next edition and of earlier ones
-        self.all_ways: dict[LinkRoute, None] = {}
+        self.all_link_routes: dict[LinkRoute, None] = {}
         # outlets to other routers that have containers, by place
         self.far: dict[Connection | str, FarOutlet | UplinkOutlet] = {}
         self._owner = owner
 
     @property
-    def ways(self) -> Iterator[LinkRoute]:
+    def link_routes(self) -> Iterator[LinkRoute]:
         """Return the link routes that exist in the present `LinkRoutes.edition`."""
         now = self._owner.edition
-        return (way for way in self.all_ways if way.since <= now < way.until)
+        return (each for each in self.all_link_routes if each.since <= now < each.until)
 
-    def is_there(self) -> bool:
+    def exists(self) -> bool:
         """Return whether any link route exists, here or at another router."""
-        return bool(self.far) or any(True for _ in self.ways)
+        return bool(self.far) or any(True for _ in self.link_routes)
 
     @property
     def containers(self) -> int:
@@ -104,14 +104,14 @@ class Route:
         edges = sum(
             isinstance(outlet, UplinkOutlet) and outlet.leads_down for outlet in self.far.values()
         )
-        return edges + len({connection for way in self.ways for connection in way.outlets})
+        return edges + len({where for each in self.link_routes for where in each.outlets})
 
     def outlets(self) -> Iterator[tuple[LinkRoute, RouteDestination]]:
         """Yield the open outlets to containers here, each with its link route."""
-        for way in self.ways:
-            for outlet in way.outlets.values():
+        for link_route in self.link_routes:
+            for outlet in link_route.outlets.values():
                 if outlet.is_open:
-                    yield way, outlet
+                    yield link_route, outlet
 
     def far_outlets(self) -> Iterator[tuple[None, FarOutlet | UplinkOutlet]]:
         """Yield the open outlets to containers at other routers."""
@@ -124,7 +124,7 @@ class Route:
         candidates: list[Candidate] = [*self.outlets(), *self.far_outlets()]
         return min(
             candidates,
-            key=lambda each: (each[1].rests(now), each[1].cost, each[1].links, each[1].chosen),
+            key=lambda at: (at[1].is_backing_off(now), at[1].cost, at[1].links, at[1].chosen),
             default=None,
         )
 
@@ -173,66 +173,66 @@ class LinkRoutes:
     # The link routes.
 
     def __len__(self) -> int:
-        return sum(1 for _ in self.ways())
+        return sum(1 for _ in self.each_link_route())
 
     def routes(self) -> Iterator[Route]:
         """Return the routes, each with all link routes of its pattern."""
-        return (route for route in list(self._routes.values()) if route.is_there())
+        return (route for route in list(self._routes.values()) if route.exists())
 
-    def ways(self) -> Iterator[LinkRoute]:
+    def each_link_route(self) -> Iterator[LinkRoute]:
         """Return the link routes."""
-        return (way for route in self.routes() for way in route.ways)
+        return (each for route in self.routes() for each in route.link_routes)
 
     def add(self, rule: LinkRouteRule, *, is_next: bool = False) -> LinkRoute:
         """Add a link route, which exists from now on, or if `is_next` from the next edition on."""
-        way = LinkRoute(rule, since=self.edition + is_next)
-        self._enter(rule.direction, rule.whole_pattern).all_ways[way] = None
-        return way
+        link_route = LinkRoute(rule, since=self.edition + is_next)
+        self._enter(rule.direction, rule.whole_pattern).all_link_routes[link_route] = None
+        return link_route
 
-    def remove(self, way: LinkRoute) -> None:
+    def remove(self, link_route: LinkRoute) -> None:
         """Remove a link route; links that it has forwarded stay."""
-        route = self._route(way)
-        del route.all_ways[way]
+        route = self._route(link_route)
+        del route.all_link_routes[link_route]
         self._changed(route)
         self._leave(route)
 
     def begin_edition(self) -> None:
-        """Begin the next edition; `tell` and `remove` report the changes to the watchers."""
+        """Begin the next edition; `report_new` and `remove` report the changes to the watchers."""
         self.edition += 1
 
-    def tell(self, way: LinkRoute) -> None:
+    def report_new(self, link_route: LinkRoute) -> None:
         """Report to the watchers a link route that is new in this edition and has a container."""
-        if way.outlets and way.until > self.edition:
-            self._changed(self._route(way))
+        if link_route.outlets and link_route.until > self.edition:
+            self._changed(self._route(link_route))
 
-    def _route(self, way: LinkRoute) -> Route:
-        return self._routes[_key(way.rule.direction, way.rule.whole_pattern)]
+    def _route(self, link_route: LinkRoute) -> Route:
+        return self._routes[_key(link_route.rule.direction, link_route.rule.whole_pattern)]
 
-    def open(self, way: LinkRoute, connection: Connection) -> None:
+    def open(self, link_route: LinkRoute, connection: Connection) -> None:
         """Add a connection that leads to a container of a link route."""
-        if connection not in way.outlets:
-            way.outlets[connection] = RouteDestination(connection)
-            self._changed(self._route(way))
+        if connection not in link_route.outlets:
+            link_route.outlets[connection] = RouteDestination(connection)
+            self._changed(self._route(link_route))
 
-    def close(self, way: LinkRoute, connection: Connection) -> None:
+    def close(self, link_route: LinkRoute, connection: Connection) -> None:
         """Remove a connection that no longer leads to a container of a link route."""
-        if way.outlets.pop(connection, None) is not None:
-            route = self._routes.get(_key(way.rule.direction, way.rule.whole_pattern))
+        if link_route.outlets.pop(connection, None) is not None:
+            route = self._routes.get(_key(link_route.rule.direction, link_route.rule.whole_pattern))
             if route is not None:
                 self._changed(route)
 
     def open_far(self, direction: str, pattern: str, outlet: FarOutlet | UplinkOutlet) -> None:
         """Add another router's outlet for a pattern; the first outlet to the same place is kept."""
         route = self._enter(direction, pattern)
-        route.far.setdefault(outlet.place, outlet).told += 1
+        route.far.setdefault(outlet.place, outlet).key_count += 1
         self._changed(route)
 
     def close_far(self, direction: str, pattern: str, place: Connection | str) -> None:
         """Remove another router's outlet, unless that announces the pattern by another key."""
         route = self._routes[_key(direction, pattern)]
         outlet = route.far[place]
-        outlet.told -= 1
-        if not outlet.told:
+        outlet.key_count -= 1
+        if not outlet.key_count:
             del route.far[place]
             self._changed(route)
             self._leave(route)
@@ -240,7 +240,7 @@ class LinkRoutes:
     def route_by(self, direction: str, pattern: str) -> Route | None:
         """Return the route of a pattern, or None."""
         route = self._routes.get(_key(direction, pattern))
-        return route if route is not None and route.is_there() else None
+        return route if route is not None and route.exists() else None
 
     def _enter(self, direction: str, pattern: str) -> Route:
         key = _key(direction, pattern)
@@ -251,7 +251,7 @@ class LinkRoutes:
         return route
 
     def _leave(self, route: Route) -> None:
-        if not route.all_ways and not route.far:
+        if not route.all_link_routes and not route.far:
             del self._routes[_key(route.direction, route.pattern)]
             self._trees[route.direction].remove(route.pattern)
 
@@ -297,15 +297,15 @@ class LinkRoutes:
         route = self._match(name, is_sender=is_sender)
         if route is None:
             return None
-        if self._table.is_here_alone(name) and address_name(route.pattern) != name:
+        if self._table.is_local_only(name) and address_name(route.pattern) != name:
             return None
         if is_topological(name) and not is_topological(address_name(route.pattern)):
             return None
-        elsewhere = self._table.place_of(name, is_sender=is_sender)
+        elsewhere = self._table.redirect_for(name, is_sender=is_sender)
         return route if elsewhere is None else None
 
     def _match(self, name: str, *, is_sender: bool) -> Route | None:
-        return self._trees[IN if is_sender else OUT].match(name, Route.is_there)
+        return self._trees[IN if is_sender else OUT].match(name, Route.exists)
 
     def _coordinator(self, link: Link) -> Route | None:
         """Return the route to a transaction coordinator: that of the peer, or the general one."""
@@ -339,7 +339,7 @@ class LinkRoutes:
             return (
                 is_same(outlet.connection, origin),
                 0 if is_coordinator else -coordinators[outlet.place],
-                outlet.rests(now),
+                outlet.is_backing_off(now),
                 -links[outlet.place] if is_coordinator else 0,
                 outlet.cost,
                 outlet.links,
@@ -349,21 +349,21 @@ class LinkRoutes:
         asked = getattr(terminus, "address", None)
         candidates: list[Candidate] = [*route.outlets()]
         candidates += [each for each in route.far_outlets() if allows(each[1])]
-        way, outlet = min(candidates, key=rank, default=(None, None))
+        link_route, outlet = min(candidates, key=rank, default=(None, None))
         me = link.session.connection.settings.container_id
         if outlet is None or is_loop(me, origin, outlet.connection):
             self.unplaced += 1
             raise no_route(COORDINATOR if is_coordinator else asked)
-        sent = asked if asked is None or way is None else way.rule.outward(asked)
+        sent = asked if asked is None or link_route is None else link_route.rule.outward(asked)
         placed = Placement(
-            route, way, outlet, outlet.connection, origin, asked, sent, is_coordinator
+            route, link_route, outlet, outlet.connection, origin, asked, sent, is_coordinator
         )
         self._placed[link] = placed
         self._choices += 1
         outlet.chosen = self._choices
         outlet.links += 1
-        if way is not None:
-            way.placed += 1
+        if link_route is not None:
+            link_route.placed += 1
         self.forwarded += 1
         self._links_of.setdefault(origin.key, Counter())[outlet.place] += 1
         if is_coordinator:
@@ -383,19 +383,19 @@ class LinkRoutes:
         """Return the links that are forwarded by a route, with their placements."""
         return ((link, placed) for link, placed in self._placed.items() if placed.route is route)
 
-    def told(self, link: Link, text: str | None) -> str | None:
+    def peer_address(self, link: Link, text: str | None) -> str | None:
         """Return the peer's address for the address `text` in the container's answer."""
         placed = self._placed.get(link)
         if placed is None or text is None or text == placed.sent:
             return text if placed is None or text is None else placed.asked
-        return text if placed.way is None else placed.way.rule.inward(text)
+        return text if placed.link_route is None else placed.link_route.rule.inward(text)
 
     def refused(self, link: Link, condition: str, description: str = "") -> None:
         """Note that the container has refused a link; choose this container last for a while."""
         placed = self._placed.get(link)
         if placed is not None:
-            if placed.way is not None:
-                placed.way.refused += 1
+            if placed.link_route is not None:
+                placed.link_route.refused += 1
             self.refusals += 1
             self.ended(link, condition, description)
 
@@ -403,10 +403,10 @@ class LinkRoutes:
         """Note that the container ended a link with an error; choose it last for a while."""
         placed = self._placed.get(link)
         if placed is not None:
-            if placed.way is not None:
+            if placed.link_route is not None:
                 why = f"{condition}: {description}" if description else condition
-                placed.way.last_refusal = why
-                placed.way.last_refusal_at = self._turn.now
+                placed.link_route.last_refusal = why
+                placed.link_route.last_refusal_at = self._turn.now
             placed.outlet.refused_at = self._turn.now
 
     def left(self, link: Link) -> None:

@@ -91,10 +91,10 @@ class RemoteLinkRoutes:
 
         Containers of edge routers count as if they were at this router.
         """
-        is_here = any(way.outlets for way in route.ways) or any(
+        is_here = any(way.outlets for way in route.link_routes) or any(
             isinstance(outlet, UplinkOutlet) and outlet.leads_down for outlet in route.far.values()
         )
-        self._reach.want(key_of(route), Interest(ROUTED) if is_here else None)
+        self._reach.set_own_interest(key_of(route), Interest(ROUTED) if is_here else None)
 
     def wanted_changed(self, key: str) -> None:
         """Add or remove the outlets for a key that other routers have announced or withdrawn.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 NEVER: Final = 2**62
 # For how many seconds a container is the last choice after it refused a link or ended one with an
 # error.
-REST_S = 5.0
+BACK_OFF_S = 5.0
 
 
 class LinkRouteRule(NamedTuple):
@@ -72,9 +72,9 @@ class DestinationLoad:
     # when it last refused a link, or ended one with an error, on the turn's clock
     refused_at: float = float("-inf")
 
-    def rests(self, now: float) -> bool:
-        """Return whether the destination refused or failed a link less than `REST_S` ago."""
-        return now - self.refused_at < REST_S
+    def is_backing_off(self, now: float) -> bool:
+        """Return whether the destination refused or failed a link less than `BACK_OFF_S` ago."""
+        return now - self.refused_at < BACK_OFF_S
 
 
 @attrs.define(eq=False)
@@ -103,7 +103,7 @@ class FarOutlet(DestinationLoad):
     router: str
     reach: RoutingState
     # how many keys of the router announce the route (as a prefix, as a pattern)
-    told: int = 0
+    key_count: int = 0
 
     @property
     def place(self) -> str:
@@ -139,7 +139,7 @@ class UplinkOutlet(DestinationLoad):
     router: str
     connection: Connection
     # how many keys of the router announce the route
-    told: int = 0
+    key_count: int = 0
     # its distance; all uplinks cost the same
     cost: int = 1
 

@@ -47,7 +47,7 @@ class RoutedAttach:
     origin: Origin
     properties: AnyMap | None
 
-    def told(self) -> DecodedMap:
+    def to_properties(self) -> DecodedMap:
         """Return the properties for the attach at the next router."""
         origin = self.origin
         told: DecodedMap = {
@@ -82,7 +82,7 @@ def is_routed_attach(frame: Attach) -> bool:
     return frame.properties is not None and LINK_ROUTE in frame.properties
 
 
-def traveller_of(frame: Attach) -> RoutedAttach:
+def read_routed_attach(frame: Attach) -> RoutedAttach:
     """Read the attach of a routed link; raise amqp:invalid-field if it is invalid."""
     told = frame.properties or {}
     properties = _map(told, PROPERTIES)

@@ -69,7 +69,7 @@ def survives(link: Link, frame: Attach) -> bool:
     )
 
 
-def leave(forwarder: Core, routed: RoutedLink) -> None:
+def unregister(forwarder: Core, routed: RoutedLink) -> None:
     """Remove a routed link that has ended from the tables of the router."""
     forwarder.link_names.leave(routed.peer)
     forwarder.link_names.leave_forwarded(routed.holding, routed.peer)
@@ -104,13 +104,13 @@ def link_lost(forwarder: Core, link: Link, event: LinkDetached | None) -> None:
         error = event.error
         if error.condition != Condition.STOLEN:
             forwarder.link_routes.ended(routed.peer, str(error.condition), error.description or "")
-    leave(forwarder, routed)
+    unregister(forwarder, routed)
     farewell = _farewell(routed, link, event)
     if link is routed.peer and event is not None and not event.lost and event.by_peer:
         # the container answers the detach
         routed.awaits_answer = True
         routed.closes = event.closed
-    link.session.connection.count_work(link.unsettled)
+    link.session.connection.deduct_work(link.unsettled)
     if isinstance(link, IncomingLink):
         _sender_lost(forwarder, routed, link, farewell)
     else:
@@ -127,7 +127,7 @@ def retire_address(forwarder: Core, routed: RoutedLink) -> None:
 def give_up(forwarder: Core, routed: RoutedLink, farewell: FinalDetach) -> None:
     """Detach the link to a container that has not answered, because the peer's link has ended."""
     routed.is_lost = True
-    leave(forwarder, routed)
+    unregister(forwarder, routed)
     routed.detach(farewell.closed, farewell.error)
 
 
@@ -275,7 +275,7 @@ class _LastWords:
         """Resolve all deliveries that are unsettled now."""
         self._unsent = set(_drop_waiting(self._forwarder, self._routed))
         deliveries = self._sender.session.incoming.search(self._sender)
-        self._forwarder.turn.deferred.go_through(deliveries, self._resolve, self._end)
+        self._forwarder.turn.deferred.process_each(deliveries, self._resolve, self._end)
 
     def _resolve(self, delivery: Delivery) -> None:
         if delivery.incoming_open and delivery.incoming is self._sender:
@@ -306,8 +306,8 @@ def _tell(forwarder: Core, delivery: Delivery, *, is_sent: bool) -> None:
     settles = int(link.attach.rcv_settle_mode) == 0
     code, octets = (MODIFIED, router_outcomes.DELIVERY_FAILED) if is_sent else (RELEASED, b"")
     delivery.address.counters.count_outcome(code)
-    forwarder.outcomes.sender_told(delivery, code)
-    link.session.tell_sender(delivery, settles, code, octets, 0, len(octets))
+    forwarder.outcomes.count_for_sender(delivery, code)
+    link.session.send_state_to_sender(delivery, settles, code, octets, 0, len(octets))
 
 
 def _drop_current(forwarder: Core, link: Link) -> None:
@@ -335,7 +335,7 @@ def _close_incoming(forwarder: Core, link: Link) -> None:
         if delivery.incoming_open and delivery.incoming is link:
             session.close_incoming(delivery)
 
-    forwarder.turn.deferred.go_through(session.incoming.search(link), close)
+    forwarder.turn.deferred.process_each(session.incoming.search(link), close)
 
 
 def _close_outgoing(forwarder: Core, link: Link) -> None:
@@ -345,7 +345,7 @@ def _close_outgoing(forwarder: Core, link: Link) -> None:
         if delivery.outgoing_open and delivery.outgoing is link:
             session.close_outgoing(delivery)
 
-    forwarder.turn.deferred.go_through(session.outgoing.search(link), close)
+    forwarder.turn.deferred.process_each(session.outgoing.search(link), close)
 
 
 def _disown(link: Link) -> None:

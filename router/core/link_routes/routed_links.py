@@ -49,7 +49,7 @@ def check_lifetime(forwarder: Core, link: Link) -> None:
         raise AmqpError(LINK_EXPIRATION, LINK_EXPIRATION_WORDS, Scope.LINK)
 
 
-def readdressed(link: Link, frame: Attach, address: str | None) -> Attach:
+def with_address(link: Link, frame: Attach, address: str | None) -> Attach:
     """Return an attach with another address at the container.
 
     The attach is returned unchanged if it names no address, or `address` is None.
@@ -83,7 +83,7 @@ class RoutedLink(OwnLink):
         self.closes = True
         # the link's name at containers that are connected here
         self.holding: ForwardedName | None = None
-        self._told_early: tuple[bool, DecodedMap | EncodedMap | None] | None = None
+        self._early_flow_extras: tuple[bool, DecodedMap | EncodedMap | None] | None = None
 
     @property
     def ends(self) -> tuple[IncomingLink, OutgoingLink]:
@@ -132,8 +132,8 @@ class RoutedLink(OwnLink):
         forwarder.routed.enter(self)
         forwarder.table.enter_routed(address)
         remote = own.remote_attach
-        told = forwarder.link_routes.told(peer, _address_of(peer, remote))
-        answer = attrs.evolve(readdressed(peer, remote, told), name=peer.name)
+        told = forwarder.link_routes.peer_address(peer, _address_of(peer, remote))
+        answer = attrs.evolve(with_address(peer, remote, told), name=peer.name)
         try:
             attaching.answer(peer, answer)
         except AmqpError as error:
@@ -141,7 +141,7 @@ class RoutedLink(OwnLink):
             self.refuse(forwarder, error)
             self.detach(error=error)
             return
-        own.told_more, self._told_early = self._told_early, None
+        own.flow_extras, self._early_flow_extras = self._early_flow_extras, None
         forwarder.credit.note(address, None)
 
     def over(self, forwarder: Core, error: Error | None, closed: bool) -> None:
@@ -171,7 +171,7 @@ class RoutedLink(OwnLink):
     def refuse(self, forwarder: Core, error: AmqpError) -> None:
         """Refuse the peer's attach with this error."""
         self.is_lost = True
-        routed_detach.leave(forwarder, self)
+        routed_detach.unregister(forwarder, self)
         routed_detach.retire_address(forwarder, self)
         attaching.refuse(self.peer, error)
 
@@ -186,17 +186,17 @@ class RoutedLink(OwnLink):
         if self.address is not None:
             other = self.other(link)
             if more is not None and not self.is_lost and other is not None:
-                other.told_more = more
+                other.flow_extras = more
             return
         if more is not None:
-            self._told_early = more
+            self._early_flow_extras = more
         if isinstance(link, OutgoingLink) and frame.has_link_credit:
             link.credit = frame.link_credit
             link.drain = link.drain_due = frame.drain
 
     def take_over_early_flow(self, other: RoutedLink) -> None:
         """Copy the peer's early flow from `other`, the routed link that this one replaces."""
-        self._told_early = other._told_early
+        self._early_flow_extras = other._early_flow_extras
 
     def _more(
         self, session: Session, link: Link, frame: FlowFrame
@@ -207,16 +207,16 @@ class RoutedLink(OwnLink):
             properties = decode_map(bytes(octets[frame.properties_at : frame.properties_end]))
         if isinstance(link, IncomingLink):
             awaits = self.address is not None and self.ends[1].drain_due
-            is_news = awaits or frame.available != link.told_available
+            is_news = awaits or frame.available != link.announced_available
         else:
             # the sender answers each drain, even one that changes nothing
             is_news = frame.drain
         if not frame.echo and properties is None and not is_news:
             return None
-        before = self._told_early
+        before = self._early_flow_extras
         other = self.other(link)
         if self.address is not None and other is not None:
-            before = other.told_more
+            before = other.flow_extras
         echo = bool(frame.echo) or (before is not None and before[0])
         return echo, properties
 

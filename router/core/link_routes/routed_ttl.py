@@ -25,7 +25,7 @@ REJECTED = int(Descriptor.REJECTED)
 POSTED = b"\x00\x53\x34"
 
 
-def age(forwarder: Core, delivery: Delivery) -> None:
+def apply_ttl(forwarder: Core, delivery: Delivery) -> None:
     """Write the remaining ttl into a delivery that was held, or discard it if its ttl has ended.
 
     The sender of a discarded delivery is told `rejected`. A delivery that is part of a transaction
@@ -34,7 +34,7 @@ def age(forwarder: Core, delivery: Delivery) -> None:
     """
     chunk = delivery.chunks[0] if delivery.chunks else b""
     count = len(chunk)
-    if delivery.message_format or delivery.manner & RESUMED:
+    if delivery.message_format or delivery.transfer_flags & RESUMED:
         # a delivery that is resumed may begin in the middle of its message
         return
     header = find_header(chunk, 0, count)
@@ -64,7 +64,7 @@ def _give_up(forwarder: Core, delivery: Delivery) -> None:
     forwarder.outcomes.expired(delivery)
     forwarder.backlog.drop(delivery)
     delivery.discarded = True
-    forwarder.outcomes.sender_told(delivery, REJECTED)
+    forwarder.outcomes.count_for_sender(delivery, REJECTED)
     settles = int(link.attach.rcv_settle_mode) == 0
     octets = router_outcomes.EXPIRED
-    link.session.tell_sender(delivery, settles, REJECTED, octets, 0, len(octets))
+    link.session.send_state_to_sender(delivery, settles, REJECTED, octets, 0, len(octets))

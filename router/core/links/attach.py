@@ -80,7 +80,7 @@ def attach_received(forwarder: Core, connection: Connection, link: Link) -> None
         if control_links.is_control(link):
             forwarder.on_control(link)
             return
-        holder = stealing.holder_of(forwarder, link)
+        holder = stealing.link_to_replace(forwarder, link)
         route = forwarder.link_routes.route_of(link)
         if holder is not None and (route is not None or holder.is_routed):
             if route is None and not _has_terminus(link):
@@ -127,7 +127,7 @@ def _is_put_off(forwarder: Core, link: Link, holder: Link | None) -> bool:
     That is the case if it resumes very many deliveries: they have to be parked before the router's
     attach can name them.
     """
-    found = resuming.in_parts(forwarder, link, holder)
+    found = resuming.park_for_resuming(forwarder, link, holder)
     if found is None:
         return False
 
@@ -151,7 +151,7 @@ def _accept_receiver(forwarder: Core, link: OutgoingLink, holder: Link | None) -
     if source is None:
         raise AmqpError(Condition.INVALID_FIELD, "a receiver's attach needs a source", Scope.LINK)
     forwarder.sources.check(source)
-    agreed = source_outcomes.agree(source)
+    agreed = source_outcomes.agreed_terms(source)
     text, address = _enter(forwarder, link, source, is_sender=False)
     try:
         distribution_mode = forwarder.sources.mode(source, address)
@@ -169,7 +169,7 @@ def _accept_receiver(forwarder: Core, link: OutgoingLink, holder: Link | None) -
     )
     consumer.side = forwarder.network.side_of(connection)
     link.owner = consumer
-    link.terms = agreed
+    link.outcome_terms = agreed
     resumed = resuming.resume_terminus(forwarder, link, holder, address)
     link.terminus = forwarder.suspended.grant(link, address, source, resumed)
     told = resuming.unsettled_map(resumed, link)
@@ -213,7 +213,7 @@ def join_consumer(forwarder: Core, consumer: Consumer) -> None:
     address.remote_ends += consumer.side != HERE
     address.keeps_octets = redelivery.keeps_messages(address)
     fallbacks.consumer_joined(forwarder, consumer)
-    forwarder.network.joined(consumer)
+    forwarder.network.consumer_joined(consumer)
     forwarder.credit.note(address, None)
 
 
@@ -223,7 +223,7 @@ def add_producer(forwarder: Core, producer: Producer) -> None:
     if address is not None:
         address.add_producer(producer)
         address.remote_ends += producer.side != HERE
-        forwarder.network.hung(address, producer)
+        forwarder.network.producer_joined(address, producer)
     forwarder.credit.note(address, producer)
 
 

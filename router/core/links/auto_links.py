@@ -18,7 +18,7 @@ from router.core.deliveries import source_outcomes
 from router.core.links import attach, detach
 from router.core.model.address import FALLBACK, Address, Consumer, Producer
 from router.core.model.own_links import OwnLink
-from router.core.model.peer_outcomes import vocabulary_of
+from router.core.model.peer_outcomes import listed_outcomes
 from router.engine.beginning import wire_error
 from router.engine.link import IncomingLink, OutgoingLink
 from router.errors import AmqpError, Scope
@@ -52,7 +52,7 @@ class AutoLinkRule:
 class AutoLinkChanged:
     """Event: an auto-link became active on a connection, or failed there for a new reason."""
 
-    plan: AutoLinkRule
+    rule: AutoLinkRule
     status: str
     error: Error | None
 
@@ -77,21 +77,21 @@ class AutoLink(OwnLink):
     # logged by `AutoLinkChanged`, which is not reported at each new attempt
     is_announced = True
 
-    def __init__(self, plan: AutoLinkRule, link_name: str, keeper: AutoLinkObserver) -> None:
-        node, here = plan.external_address, plan.address
+    def __init__(self, rule: AutoLinkRule, link_name: str, observer: AutoLinkObserver) -> None:
+        node, here = rule.external_address, rule.address
         super().__init__(
             Attach(
                 link_name,
                 0,
-                plan.receives,
+                rule.receives,
                 # without outcomes: a broker that supports only some lists these in its answer
-                source=Source(address=node if plan.receives else here),
-                target=Target(address=here if plan.receives else node),
-                initial_delivery_count=None if plan.receives else 0,
+                source=Source(address=node if rule.receives else here),
+                target=Target(address=here if rule.receives else node),
+                initial_delivery_count=None if rule.receives else 0,
             )
         )
-        self.plan = plan
-        self.keeper = keeper
+        self.rule = rule
+        self.observer = observer
         # the link's producer or consumer at the address, once the container has answered
         self.end: Producer | Consumer | None = None
         # why the router detaches the link, if the container is not told
@@ -106,36 +106,36 @@ class AutoLink(OwnLink):
         link = self.link
         assert link is not None
         source = link.remote_attach.source
-        node = source if self.plan.receives else link.remote_attach.target
+        node = source if self.rule.receives else link.remote_attach.target
         if getattr(node, "address", None) is None:
-            words = f"the container's attach names no node for {self.plan.external_address}"
+            words = f"the container's attach names no node for {self.rule.external_address}"
             self._reason = wire_error(AmqpError(NO_NODE, words, Scope.LINK))
             # without an error: some clients close their connection on an error
             self.detach()
             return
-        address = enter(forwarder.table, self.plan)
+        address = enter(forwarder.table, self.rule)
         if address is None:
-            reason = f"the address {self.plan.address} is unavailable"
+            reason = f"the address {self.rule.address} is unavailable"
             self.detach(error=AmqpError(Condition.NOT_FOUND, reason, Scope.LINK))
             return
         settings = link.session.connection.settings
         if isinstance(link, IncomingLink):
             producer = Producer(link, address, settings.link_capacity)
-            producer.is_fallback = self.plan.is_fallback
-            link.session.vocabulary = vocabulary_of(source)
+            producer.is_fallback = self.rule.is_fallback
+            link.session.peer_outcomes = listed_outcomes(source)
             attach.add_producer(forwarder, producer)
             link.owner = self.end = producer
         elif isinstance(link, OutgoingLink):
             consumer = Consumer(link, address)
             consumer.shows_passage = settings.shows_annotations
-            link.terms = _terms(source)
+            link.outcome_terms = _terms(source)
             link.owner = self.end = consumer
             attach.join_consumer(forwarder, consumer)
-        self.keeper.attached(self)
+        self.observer.attached(self)
 
     def over(self, forwarder: Core, error: Error | None, closed: bool) -> None:
         """Report the end of the attempt to its observer, with the reason if it is known."""
-        self.keeper.over(self, error or self._reason)
+        self.observer.over(self, error or self._reason)
 
     def quiesce(self, forwarder: Core) -> None:
         """Stop taking new deliveries; those already begun are completed and settled."""
@@ -147,33 +147,33 @@ class AutoLink(OwnLink):
         end = self.end
         if end is None or end.address is None or end.address.phase == FALLBACK:
             return True
-        return end.address.phase == phase_of(table, self.plan)
+        return end.address.phase == phase_of(table, self.rule)
 
 
-def enter(table: AddressTable, plan: AutoLinkRule) -> Address | None:
+def enter(table: AddressTable, rule: AutoLinkRule) -> Address | None:
     """Enter the address of an auto-link and return it; None if the address is unavailable."""
-    if not plan.receives and table.is_own_node(plan.address):
+    if not rule.receives and table.is_own_node(rule.address):
         # only the router answers there
         return None
-    is_fallback = plan.is_fallback and not plan.receives
+    is_fallback = rule.is_fallback and not rule.receives
     address: Address | None = table.enter(
-        plan.address, phase_of(table, plan), is_fallback=is_fallback
+        rule.address, phase_of(table, rule), is_fallback=is_fallback
     )
     return address
 
 
-def phase_of(table: AddressTable, plan: AutoLinkRule) -> int:
+def phase_of(table: AddressTable, rule: AutoLinkRule) -> int:
     """Return the phase at which an auto-link joins its address.
 
     Without a configured phase, a link to the container gets the phase of clients that send to the
     address, and a link from the container the next phase, if clients receive at a later one. At a
     waypoint these are the phases 0 and 1, as in Dispatch.
     """
-    if plan.phase is not None:
-        return plan.phase
-    name = address_name(plan.address)
+    if rule.phase is not None:
+        return rule.phase
+    name = address_name(rule.address)
     ingress: int = table.phase_of(name, is_sender=True)
-    if not plan.receives or plan.is_fallback:
+    if not rule.receives or rule.is_fallback:
         return ingress
     # of a chain of waypoints, the link is to the first one
     return min(ingress + 1, int(table.phase_of(name, is_sender=False)))
@@ -188,6 +188,6 @@ def _terms(source: Source | None) -> source_outcomes.OutcomeTerms | None:
     if source is None or source.default_outcome is None:
         return None
     try:
-        return source_outcomes.agree(attrs.evolve(source, outcomes=()))
+        return source_outcomes.agreed_terms(attrs.evolve(source, outcomes=()))
     except AmqpError:
         return None

@@ -240,9 +240,9 @@ class ControlEnd:
         delivery.discarded = True
         link: Link = delivery.incoming
         # decoding counts as the work of one frame for each 64 octets
-        link.session.connection.count_work(1 + (len(octets) >> 6))
+        link.session.connection.deduct_work(1 + (len(octets) >> 6))
         if delivery.incoming_open:
-            link.session.tell_sender_code(delivery, ACCEPTED)
+            link.session.settle_with_code(delivery, ACCEPTED)
         self._control.received(octets)
         if not self._control.is_full:
             forwarder.credit.note(None, link.owner)

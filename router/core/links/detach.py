@@ -24,7 +24,7 @@ from router.core.deliveries import (
 )
 from router.core.link_routes import routed_detach
 from router.core.links import resuming
-from router.core.links.suspended import Terminus, search
+from router.core.links.terminus import Terminus, search
 from router.core.model import router_outcomes
 from router.core.model.address import HERE, MULTICAST, Consumer, Producer
 from router.core.model.waiting_queue import WaitingQueue
@@ -72,7 +72,7 @@ def _consumer_lost(forwarder: Core, consumer: Consumer, stays: bool) -> None:
     address = consumer.address
     remove_consumer(forwarder, consumer)
     router_traffic.link_over(address.counters, link)
-    is_between_routers = unsent.leads_to_many(consumer)
+    is_between_routers = unsent.is_multicast_to_router(consumer)
     current = link.current
     if current is not None:
         # the rest of the delivery may still arrive, but is not sent to anyone
@@ -127,9 +127,9 @@ def _resolve(
             losing.lose(current)
         return
     if link.unsettled:
-        link.session.connection.count_work(link.unsettled)
+        link.session.connection.deduct_work(link.unsettled)
         found = search(link.terminus, unsettled, link)
-        forwarder.turn.deferred.go_through(found, losing.lose)
+        forwarder.turn.deferred.process_each(found, losing.lose)
 
 
 class _Sent:
@@ -139,7 +139,7 @@ class _Sent:
         self._forwarder = forwarder
         self._link = consumer.link
         self._address = consumer.address
-        self._is_between_routers = unsent.leads_to_many(consumer)
+        self._is_between_routers = unsent.is_multicast_to_router(consumer)
 
     def lose(self, delivery: Delivery) -> None:
         """Tell the sender of a delivery that its receiver is lost."""
@@ -175,7 +175,7 @@ def remove_consumer(forwarder: Core, consumer: Consumer) -> None:
     address = consumer.address
     if address.remove_consumer(consumer):
         address.remote_ends -= consumer.side != HERE
-        forwarder.network.left(consumer)
+        forwarder.network.consumer_left(consumer)
     elif consumer in address.resuming:
         del address.resuming[consumer]
         forwarder.network.address_changed(address)
@@ -187,11 +187,11 @@ def give_up_waiting(forwarder: Core, consumer: Consumer) -> None:
     address = consumer.address
     if not address.consumers:
         fallbacks.last_consumer_left(forwarder, address)
-    if related.is_leaving(address):
+    if related.is_being_moved(address):
         # the task that moves the waiting messages gives up the rest
         return
     if address.treatment == MULTICAST or not address.consumers:
-        unsent.give_up(forwarder, address, consumer.waiting, unsent.verdict_for(consumer))
+        unsent.settle_queue(forwarder, address, consumer.waiting, unsent.verdict_for(consumer))
     else:
         if address.remote_ends:
             sides.receiver_lost(forwarder, address)

@@ -20,8 +20,8 @@ from router.amqp.encode import write_map
 from router.amqp.encoded import EncodedMap, tags_of
 from router.amqp.performatives import Accepted, Modified, Received, Rejected, Released
 from router.core.links import stealing
-from router.core.links.suspended import Terminus
-from router.engine.deferred import THINGS_A_STEP, THINGS_AT_ONCE, drained
+from router.core.links.terminus import Terminus
+from router.engine.deferred import ITEMS_AT_ONCE, ITEMS_PER_STEP, pop_from_end
 from router.engine.delivery import STUCK_INCOMING, STUCK_OUTGOING
 from router.engine.events import LinkResumed
 from router.engine.link import IncomingLink, Link, OutgoingLink
@@ -48,7 +48,7 @@ VBIN8 = bytes([FormatCode.VBIN8])
 ATTACH_BYTES = 400
 # Most entries of our unsettled map: writing more takes too long for one turn.
 MOST_TOLD = 8192
-# Work for each delivery in a map, counted in frames (`Connection.count_work`).
+# Work for each delivery in a map, counted in frames (`Connection.deduct_work`).
 WORK = 8
 
 
@@ -86,9 +86,9 @@ def resume_terminus(
         elif found.link.unsettled:
             found.moving = moving = _Moving(forwarder, found)
             moving.go_on_to(link)
-            forwarder.turn.deferred.work_off(moving.steps, at_once=THINGS_AT_ONCE)
+            forwarder.turn.deferred.run_steps(moving.steps, at_once=ITEMS_AT_ONCE)
     # the work of parking the deliveries, writing them into our map, and comparing them
-    link.session.connection.count_work(WORK * len(found.unsettled))
+    link.session.connection.deduct_work(WORK * len(found.unsettled))
     if address is not None and address.creator is found.link:
         address.creator = link
     doubtful = len(found.unsettled) + link.unsettled
@@ -99,7 +99,7 @@ def resume_terminus(
     return found
 
 
-def in_parts(forwarder: Core, link: Link, holder: Link | None) -> Terminus | None:
+def park_for_resuming(forwarder: Core, link: Link, holder: Link | None) -> Terminus | None:
     """Return the terminus that `link` resumes, if its deliveries are parked over several turns.
 
     That is the case if very many of them have delivery-ids; parking has begun when this returns.
@@ -110,7 +110,7 @@ def in_parts(forwarder: Core, link: Link, holder: Link | None) -> Terminus | Non
         found = stolen.terminus
     if found is None or _is_reattached(found, link):
         return None
-    most = min(THINGS_AT_ONCE, forwarder.turn.deferred.left * THINGS_A_STEP)
+    most = min(ITEMS_AT_ONCE, forwarder.turn.deferred.left * ITEMS_PER_STEP)
     if found.is_being_parked:
         # parking was begun for an earlier link with this name, which may still be waiting
         return found
@@ -181,7 +181,7 @@ class _Moving:
             self._count(former)
             while self._again:
                 former, moved = self._again.pop()
-                for delivery in drained(moved):
+                for delivery in pop_from_end(moved):
                     if _goes_by(delivery, former):
                         self._move(delivery)
                     yield None
@@ -306,6 +306,7 @@ def await_resumed(forwarder: Core, terminus: Terminus, link: Link) -> int:
     A delivery that is not in the sender's map is settled, unless that map is incomplete. If there
     are very many such deliveries, their receivers are told in later turns.
     """
+    terminus.settle_superseded(forwarder)
     remote = link.remote_attach
     unsettled = terminus.unsettled
     theirs = tags_of(remote.unsettled) if unsettled else set()
@@ -320,7 +321,7 @@ def await_resumed(forwarder: Core, terminus: Terminus, link: Link) -> int:
             tag, delivery = unsettled.popitem()
             yield None if tag in theirs else delivery
 
-    forwarder.turn.deferred.go_through(
+    forwarder.turn.deferred.process_each(
         settled(), lambda delivery: settled_by_sender(forwarder, delivery)
     )
     return len(both)
@@ -377,7 +378,7 @@ def _transfer_resumed(forwarder: Core, shell: Delivery) -> None:
     if state is not None and int(getattr(state, "CODE", NO_STATE)) in OUTCOMES:
         # case 13: the sender's state applies, and we confirm it
         code, octets = int(state.CODE), encode_composite(state)
-        session.tell_sender(delivery, True, code, octets, 0, len(octets))
+        session.send_state_to_sender(delivery, True, code, octets, 0, len(octets))
         settled_by_sender(forwarder, delivery, code, octets)
     elif outcome is not None:
         forwarder.settlement.settle(delivery, *outcome)
@@ -425,9 +426,9 @@ def settled_by_sender(
         forwarder.redelivery.drop(part)
         if part.outgoing_open and part.outcome in OUTCOMES:
             # the receiver has been waiting for the sender to settle
-            forwarder.outcomes.receiver_told(part, part.outcome)
+            forwarder.outcomes.count_for_receiver(part, part.outcome)
         if part.outgoing is not None:
-            part.outgoing.session.tell_receiver(part, True, code, octets, 0, len(octets))
+            part.outgoing.session.send_state_to_receiver(part, True, code, octets, 0, len(octets))
 
 
 def _decided(shell: Delivery) -> Composite | None:

@@ -26,12 +26,12 @@ from router.core.links.resuming import (
     UnsettledMap,
     state_to_receiver,
 )
-from router.core.links.suspended import Terminus
+from router.core.links.terminus import Terminus
 from router.core.model import router_outcomes
 from router.core.model.address import Consumer
 from router.engine import flows, rare_transfers
-from router.engine.deferred import THINGS_AT_ONCE, emptied
-from router.engine.held_up import block
+from router.engine.blocking import block
+from router.engine.deferred import ITEMS_AT_ONCE, pop_items
 
 if TYPE_CHECKING:
     from router.core.ports import Core
@@ -91,8 +91,8 @@ class Resumption:
     def compare(self) -> None:
         """Compare all deliveries; if there are very many, the last ones in later turns."""
         if not self._is_compared:
-            at_once = COMPARED_AT_ONCE if self._told else THINGS_AT_ONCE
-            self._forwarder.turn.deferred.go_through(
+            at_once = COMPARED_AT_ONCE if self._told else ITEMS_AT_ONCE
+            self._forwarder.turn.deferred.process_each(
                 self._tags(), self._compare, self._compared, at_once
             )
 
@@ -135,7 +135,7 @@ class Resumption:
         self._is_compared = True
         theirs, self._theirs = self._theirs, {}
         if len(theirs) > COMPARED_AT_ONCE:
-            self._forwarder.turn.deferred.forget(emptied(theirs))
+            self._forwarder.turn.deferred.forget(pop_items(theirs))
         # in the turn of the attach it is too early to send transfers
         self._go_on_later()
 
@@ -158,7 +158,7 @@ class Resumption:
             link.current = None
         if self.steps and not self._is_sending and session.can_send(link):
             self._is_sending = self._is_in_turn = True
-            forwarder.turn.deferred.go_through(self._sendable(), self._send, self._paused)
+            forwarder.turn.deferred.process_each(self._sendable(), self._send, self._paused)
             self._is_in_turn = False
         is_done = self._is_compared and not self.steps and link.current is None
         if is_done and not self.is_last and link.drain and link.credit:

@@ -31,9 +31,9 @@ from router.core.link_routes.routed_attach import (
     client_key,
     invalid,
     is_routed_attach,
+    read_routed_attach,
     route_changed,
     router_in_key,
-    traveller_of,
 )
 from router.core.link_routes.routed_links import RoutedLink
 from router.core.links import stealing
@@ -54,7 +54,7 @@ __all__ = ["attach_received", "forward", "is_routed_attach"]
 EDGE: Final = "edge"
 
 
-class FarLink(RoutedLink):
+class FirstHopLink(RoutedLink):
     """First hop of a link that was placed here and whose container is at another router.
 
     If that router can no longer be reached, or has no container, others are tried, each only once.
@@ -107,10 +107,12 @@ def _place(
         key = client_key(forwarder.reach.me, link.session.connection.number)
         origin = attrs.evolve(placed.origin, key=key)
     properties = link.remote_attach.properties
-    traveller = RoutedAttach(
+    routed_attach = RoutedAttach(
         remote_link_routes.key_of(route), outlet.router, outlet.cost, origin, properties
     )
-    routed = FarLink(link, _outward(forwarder, link, traveller), guest, tried | {outlet.place})
+    routed = FirstHopLink(
+        link, _outward(forwarder, link, routed_attach), guest, tried | {outlet.place}
+    )
     routed.leads_to = outlet.router
     _begin(forwarder, routed, placed.connection)
     return routed
@@ -144,7 +146,7 @@ def _is_edges(connection: Connection) -> bool:
     return connection.settings.role == EDGE and not connection.is_client
 
 
-def _go_elsewhere(forwarder: Core, lost: FarLink) -> bool:
+def _go_elsewhere(forwarder: Core, lost: FirstHopLink) -> bool:
     """Try another container for a link whose first hop is lost or refused.
 
     Return whether there is one.
@@ -169,45 +171,45 @@ def attach_received(forwarder: Core, link: Link) -> None:
 
     Raises `AmqpError` at link scope if the link cannot be forwarded from here.
     """
-    traveller = traveller_of(link.remote_attach)
+    routed_attach = read_routed_attach(link.remote_attach)
     reach = forwarder.reach
-    if traveller.destination == reach.me:
-        _place_arrived(forwarder, link, traveller)
+    if routed_attach.destination == reach.me:
+        _place_arrived(forwarder, link, routed_attach)
         return
     if link.session.connection.settings.role == EDGE:
         # an edge is never on the way to another router
         raise route_changed()
-    path = reach.path(traveller.destination)
+    path = reach.path(routed_attach.destination)
     connection = None if path is None else reach.connection(path.via)
     if (
         path is None
         or connection is None
         or connection is link.session.connection
         or connection.state != ConnectionState.OPENED
-        or path.cost >= traveller.cost
+        or path.cost >= routed_attach.cost
     ):
         raise route_changed()
-    traveller = attrs.evolve(traveller, cost=path.cost)
-    routed = RoutedLink(link, _outward(forwarder, link, traveller))
-    routed.leads_to = traveller.destination
+    routed_attach = attrs.evolve(routed_attach, cost=path.cost)
+    routed = RoutedLink(link, _outward(forwarder, link, routed_attach))
+    routed.leads_to = routed_attach.destination
     _begin(forwarder, routed, connection)
     link.is_routed = True
 
 
-def _place_arrived(forwarder: Core, link: Link, traveller: RoutedAttach) -> None:
+def _place_arrived(forwarder: Core, link: Link, routed_attach: RoutedAttach) -> None:
     """Choose a container for a routed link whose destination is this router.
 
     The link comes from an edge of this router, or its containers are here or at an edge.
     """
-    origin = traveller.origin
+    origin = routed_attach.origin
     connection = link.session.connection
     if _is_edges(connection) and router_in_key(origin.key) != connection.remote_open.container_id:
         raise invalid(CLIENT)
-    parsed = remote_link_routes.parse_key(traveller.key)
+    parsed = remote_link_routes.parse_key(routed_attach.key)
     route = None if parsed is None else forwarder.link_routes.route_by(*parsed)
     if route is None or (route.direction == "in") is not isinstance(link, IncomingLink):
         raise route_changed()
-    link.remote_attach = attrs.evolve(link.remote_attach, properties=traveller.properties)
+    link.remote_attach = attrs.evolve(link.remote_attach, properties=routed_attach.properties)
     routed_links.check_lifetime(forwarder, link)
     try:
         _place(forwarder, link, route, origin, frozenset())
@@ -219,7 +221,7 @@ def _place_arrived(forwarder: Core, link: Link, traveller: RoutedAttach) -> None
 def _attach_here(forwarder: Core, link: Link, placed: Placement) -> RoutedLink:
     """Attach a link of the router's own to a container that is connected here."""
     origin: Origin = placed.origin
-    frame = routed_links.readdressed(link, link.remote_attach, placed.sent)
+    frame = routed_links.with_address(link, link.remote_attach, placed.sent)
     frame = attrs.evolve(frame, name=origin.forwarded_name, handle=0)
     routed = RoutedLink(link, frame)
     try:
@@ -244,7 +246,7 @@ def _take_name(forwarder: Core, routed: RoutedLink, origin: Origin) -> None:
     )
     holder = names.forwarded(holding)
     if holder is not None and holder is not link:
-        if not names.may_take(origin, holder.terminus.holding.origin):
+        if not names.may_steal_forwarded(origin, holder.terminus.holding.origin):
             raise stealing.refused(forwarder, link, holder)
         stealing.close_stolen(forwarder, link, holder)
     routed.holding = holding
@@ -262,12 +264,12 @@ def _begin(forwarder: Core, routed: RoutedLink, connection: Connection) -> None:
     link.terminus = routed
 
 
-def _outward(forwarder: Core, link: Link, traveller: RoutedAttach) -> Attach:
+def _outward(forwarder: Core, link: Link, routed_attach: RoutedAttach) -> Attach:
     """Return the attach for the next router, with a link name that was never used before."""
     forwarder.routed.hops += 1
     name = f"trioute.route.{forwarder.reach.me}.{forwarder.routed.hops}"
     remote: Attach = link.remote_attach
-    return attrs.evolve(remote, name=name, handle=0, properties=traveller.told())
+    return attrs.evolve(remote, name=name, handle=0, properties=routed_attach.to_properties())
 
 
 def _address_of(link: Link) -> str | None:

@@ -17,7 +17,7 @@ from router.amqp import constants
 from router.amqp.constants import Condition
 from router.core.deliveries import credit
 from router.core.link_routes import routed_detach
-from router.core.links.suspended import search
+from router.core.links.terminus import search
 from router.core.model.address import HERE, Address, Consumer, Producer
 from router.engine import attaching
 from router.engine.events import LinkDetached, LinkStealingRefused, LinkStolen
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
 RELEASED = int(constants.Descriptor.RELEASED)
 TOLD = int(Settling.TOLD)
-# Work of stealing a link, counted in frames (`Connection.count_work`).
+# Work of stealing a link, counted in frames (`Connection.deduct_work`).
 WORK = 1024
 
 
-def holder_of(forwarder: Core, link: Link) -> Link | None:
+def link_to_replace(forwarder: Core, link: Link) -> Link | None:
     """Return the link that `link`, which is not answered yet, is to replace, or None.
 
     Raises amqp:resource-locked if the peer may not take it over.
@@ -115,7 +115,7 @@ def _stolen(forwarder: Core, link: Link, holder: Link) -> AmqpError:
     forwarder.link_names.leave(holder)
     forwarder.link_names.stolen += 1
     # the work of the detach; that of the attach is counted separately
-    link.session.connection.count_work(WORK)
+    link.session.connection.deduct_work(WORK)
     forwarder.observer.event_received(link.session.connection, LinkStolen(link, holder))
     return AmqpError(Condition.STOLEN, "the link has been attached elsewhere", Scope.LINK)
 
@@ -192,7 +192,7 @@ class _StolenSender:
             earlier = self._owner.awaits
             (self if earlier is None else earlier).keep_waiting(successor)
         if link.unsettled:
-            forwarder.turn.deferred.go_through(self._parts(), self._resolve, self._end)
+            forwarder.turn.deferred.process_each(self._parts(), self._resolve, self._end)
         else:
             self._end()
 

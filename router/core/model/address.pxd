@@ -26,7 +26,7 @@ cdef class Address:
     cdef public bint redelivers
     cdef public bint keeps_octets
     cdef public Py_ssize_t rotation
-    cdef public bint is_moving
+    cdef public bint is_active
     cdef public unsigned long long egress_mark
     cdef public Py_ssize_t remote_ends
     cdef public unsigned long long lanes

@@ -16,11 +16,11 @@ from router.engine.link import IncomingLink, OutgoingLink
 if TYPE_CHECKING:
     from router.amqp.composite import Composite
     from router.core.ports import (
-        CreditSharing,
         DroppedReceiver,
         FallbackMove,
         Progress,
         Refusing,
+        RelatedSharing,
         RepeatedTask,
         Resuming,
         TransitWay,
@@ -116,7 +116,7 @@ class Address:
         # where the next search for a consumer begins
         self.rotation = 0
         # whether a delivery arrived in this turn, and how many had left by then (`Forwarder.sent`)
-        self.is_moving = False
+        self.is_active = False
         self.egress_mark = 0
         # how many of its producers and consumers are on a side other than `HERE`
         self.remote_ends = 0
@@ -217,7 +217,7 @@ class RelatedAddresses:
         self.exchange: Any = None
         self.fed_by: dict[Any, Address] = {}
         # task that shares credit among the address's senders over several turns (`related_credit`)
-        self.sharing: CreditSharing | None = None
+        self.sharing: RelatedSharing | None = None
         # task that moves messages between the address and its fallback in later turns (`fallbacks`)
         self.moving: FallbackMove | None = None
         # whether its receivers are being served, one after the other, over several turns

@@ -2,7 +2,7 @@ cimport cython
 from router.core.model.address cimport Address
 from router.core.model.deadlines cimport Deadlines
 from router.engine.delivery cimport Delivery
-from router.engine.held_up cimport block
+from router.engine.blocking cimport block
 from router.engine.outbox cimport Turn
 from router.engine.session cimport Session
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from router.amqp.peek import PRIORITY, find_absolute_expiry, find_header
 from router.amqp.revision import without_ttl, write_ttl
 from router.core.model.deadlines import Deadlines
+from router.engine.blocking import block
 from router.engine.delivery import Delivery
-from router.engine.held_up import block
 from router.engine.link import IncomingLink
 from router.engine.outbox import Turn
 from router.engine.session import Session
@@ -131,10 +131,10 @@ class Backlog:
             connection.held_back = False
             for each in connection.local_sessions.values():
                 if each.state == MAPPED:
-                    each.note_spent()
+                    each.schedule_opening()
         elif frames and session.state == MAPPED:
             # for the session's other links as well, if this one has ended
-            session.note_window()
+            session.held_frames_gone()
 
     def change_link(self, delivery: Delivery, link: IncomingLink) -> None:
         """Move a delivery, with the count of its waiting octets, to another link of its sender."""

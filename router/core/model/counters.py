@@ -134,3 +134,15 @@ class Counters:
         self.shed += other.shed
         self.malformed += other.malformed
         self.receivers_dropped += other.receivers_dropped
+
+    def subtract(self, other: Counters) -> None:
+        """Subtract an earlier state of these counters."""
+        for name in NAMES:
+            setattr(self, name, getattr(self, name) - getattr(other, name))
+        if self.forward_latency is not None and other.forward_latency is not None:
+            self.forward_latency.subtract(other.forward_latency)
+        if self.settle_latency is not None and other.settle_latency is not None:
+            self.settle_latency.subtract(other.settle_latency)
+
+
+NAMES = tuple(name for name in dir(Counters()) if isinstance(getattr(Counters(), name), int))

@@ -13,4 +13,6 @@ cdef class Histogram:
     @cython.locals(at=Py_ssize_t)
     cpdef int add(self, Histogram other) except -1
     @cython.locals(at=Py_ssize_t)
+    cpdef int subtract(self, Histogram other) except -1
+    @cython.locals(at=Py_ssize_t)
     cpdef list counts(self)

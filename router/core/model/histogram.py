@@ -39,6 +39,12 @@ class Histogram:
             self._counts[at] += other._counts[at]
         self.sum_s += other.sum_s
 
+    def subtract(self, other: Histogram) -> None:
+        """Subtract the counts of an earlier state of this histogram."""
+        for at in range(SIZE + 1):
+            self._counts[at] -= other._counts[at]
+        self.sum_s -= other.sum_s
+
     def counts(self) -> list[int]:
         """Return the counts for each of `BOUNDS_S`, and above the last bound."""
         return [self._counts[at] for at in range(SIZE + 1)]

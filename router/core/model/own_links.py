@@ -66,7 +66,7 @@ class OwnLink:
         return link is None or (link.unsettled == 0 and link.current is None)
 
     @property
-    def lingers(self) -> bool:
+    def awaits_session_end(self) -> bool:
         """Return whether the session exists: it lasts until the peer has answered its end."""
         session = self.session
         if session is None:

@@ -21,7 +21,7 @@ MODIFIED = int(Descriptor.MODIFIED)
 # the same value as in `codes`, where it is a C constant when compiled
 NO_STATE = 0
 # in place of a code: nothing is sent
-UNSAID = -1
+NOT_SENT = -1
 
 # Nearest outcomes, the best first. A sender that gets less than the receiver's outcome keeps its
 # message, so nothing is lost; at worst a message is delivered once more.
@@ -42,27 +42,27 @@ class PeerOutcomes:
 
     def __init__(self, outcomes: frozenset[int], default: int) -> None:
         self.outcomes = outcomes
-        self._words = {
+        self._codes_to_send = {
             code: next((each for each in (code, *nearest) if each in outcomes), code)
             for code, nearest in _NEAREST.items()
         }
         if default in outcomes:
             # settling without an outcome means the default
-            self._words[NO_STATE] = default
+            self._codes_to_send[NO_STATE] = default
 
-    def word(self, code: int, settled: bool) -> int:
+    def code_to_send(self, code: int, settled: bool) -> int:
         """Return the code of the outcome to send instead of a state with this code.
 
-        An outcome with a different code is sent without fields. Return `UNSAID` if nothing is to be
-        sent: for a state that is no outcome, of an unsettled delivery.
+        An outcome with a different code is sent without fields. Return `NOT_SENT` if nothing is to
+        be sent: for a state that is no outcome, of an unsettled delivery.
         """
-        if code in self._words and (settled or code != NO_STATE):
-            return self._words[code]
+        if code in self._codes_to_send and (settled or code != NO_STATE):
+            return self._codes_to_send[code]
         # `received`, or an extension's outcome
-        return self._words[NO_STATE] if settled else UNSAID
+        return self._codes_to_send[NO_STATE] if settled else NOT_SENT
 
 
-def vocabulary_of(source: Source) -> PeerOutcomes | None:
+def listed_outcomes(source: Source) -> PeerOutcomes | None:
     """Return the outcomes that a peer's source lists; None if it understands all outcomes."""
     outcomes = frozenset(_CODES[name] for name in source.outcomes if name in _CODES)
     if not outcomes or outcomes.issuperset(_CODES.values()):

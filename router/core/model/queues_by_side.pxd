@@ -18,7 +18,7 @@ cdef class QueuesBySide:
 
     @cython.locals(order=list)
     cpdef void append(self, long long number, Delivery delivery) except *
-    cpdef int leaves(self) except -1
+    cpdef int note_removed(self) except -1
     cpdef list groups(self)
     @cython.locals(order=list, came=cython.double, made=cython.longlong, number=cython.longlong, head=Delivery)
     cpdef object first(self, long long group, set sides, list aside)

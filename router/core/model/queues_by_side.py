@@ -49,7 +49,7 @@ class QueuesBySide:
             self._made += 1
         queue.append(delivery)
 
-    def leaves(self) -> None:
+    def note_removed(self) -> None:
         """Note that a delivery has left its queue."""
         self.count -= 1
         if self.count == 0 and len(self.queues) > MOST_EMPTY:

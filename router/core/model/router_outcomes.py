@@ -86,6 +86,6 @@ def is_lost(code: int, state: bytes | None) -> bool:
     return bool(state) and code == _MODIFIED and _MARK in (state or b"")
 
 
-def told(state: bytes | None) -> bytes | None:
+def without_lost_mark(state: bytes | None) -> bytes | None:
     """Return a state without the mark of a lost copy, for a sender that is not a router."""
     return DELIVERY_FAILED if is_lost(_MODIFIED, state) else state

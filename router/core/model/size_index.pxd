@@ -20,7 +20,7 @@ cdef class SizeIndex:
     @cython.locals(blocks=Blocks)
     cpdef void append(self, Py_ssize_t count, object queue, Delivery delivery) except *
     @cython.locals(blocks=Blocks)
-    cpdef void let_go(self, object waiting, object queue) except *
+    cpdef void drop_departed(self, object waiting, object queue) except *
     cpdef int forget(self, object queue) except -1
 
 @cython.final
@@ -36,7 +36,7 @@ cdef class Blocks:
     cpdef int append(self, Delivery delivery) except -1
     cpdef bint is_stale(self, Py_ssize_t count) except -1
     @cython.locals(entries=list, delivery=Delivery)
-    cpdef int let_go(self, object waiting) except -1
+    cpdef int drop_departed(self, object waiting) except -1
     @cython.locals(block=Py_ssize_t, found=Delivery)
     cpdef Delivery first(self, object waiting, unsigned long long limit)
     @cython.locals(begin=Py_ssize_t, end=Py_ssize_t, at=Py_ssize_t, number=Py_ssize_t, level=list, size=cython.ulonglong, least=cython.ulonglong)

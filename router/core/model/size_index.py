@@ -70,13 +70,13 @@ class SizeIndex:
         else:
             blocks.append(delivery)
 
-    def let_go(self, waiting: object, queue: deque[Delivery]) -> None:
+    def drop_departed(self, waiting: object, queue: deque[Delivery]) -> None:
         """Drop references to deliveries that have left the front of a queue of `waiting`."""
         blocks = self._blocks.get(id(queue))
         if blocks is None:
             return
         if queue:
-            blocks.let_go(waiting)
+            blocks.drop_departed(waiting)
         else:
             self.forget(queue)
 
@@ -125,7 +125,7 @@ class Blocks:
         """Return whether most entries are for deliveries that have left, if `count` still wait."""
         return len(self._entries) > 4 * count + FEW_STALE
 
-    def let_go(self, waiting: object) -> None:
+    def drop_departed(self, waiting: object) -> None:
         """Drop references to deliveries that have left the front of the queue."""
         entries = self._entries
         while self._begin < len(entries):

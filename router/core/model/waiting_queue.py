@@ -281,7 +281,7 @@ class WaitingQueue:
             queue.pop()
             husks.discard(last)
         if self._sized is not None:
-            self._sized.let_go(self, queue)
+            self._sized.drop_departed(self, queue)
             if self.count == 0:
                 self._sized = None
         if not husks and self._sized is None:
@@ -311,7 +311,7 @@ class WaitingQueue:
     def _leaves_apart(self, delivery: Delivery) -> None:
         link: IncomingLink | None = delivery.incoming
         if self._apart is not None and (delivery.lane or (link is not None and link.side)):
-            self._apart.leaves()
+            self._apart.note_removed()
 
     def extend(self, deliveries: Iterable[Delivery]) -> None:
         """Append deliveries, each to the queue of its priority."""

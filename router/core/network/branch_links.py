@@ -53,66 +53,66 @@ class BranchLink(NextLink):
 
     def __init__(
         self,
-        keeper: Multicast,
-        spread: MulticastTree,
+        multicast: Multicast,
+        subtree: MulticastTree,
         branch: Branch,
         receivers: list[str],
         shows: bool,
         before: BranchLink | None = None,
     ) -> None:
         properties: DecodedMap = {
-            ORIGIN: spread.tree.root,
+            ORIGIN: subtree.tree.root,
             TREE: branch.digest,
             RECEIVERS: nsmallest(MOST_NAMED, receivers),
         }
-        super().__init__(keeper.forwarder.network, spread.address, properties, shows)
-        self.keeper = keeper
-        self.spread = spread
+        super().__init__(multicast.forwarder.network, subtree.address, properties, shows)
+        self.multicast = multicast
+        self.subtree = subtree
         self.branch = branch
         self._before = before
 
     def place(self, consumer: Consumer) -> None:
         """Set the consumer's tree, and take over the messages that wait for the lost link."""
-        consumer.tree = self.spread.number
+        consumer.tree = self.subtree.number
         before, self._before = self._before, None
         if before is not None and before.consumer is not None:
             consumer.waiting = before.consumer.waiting
-            before.let_go(self.keeper.forwarder)
+            before.remove_placeholder(self.multicast.forwarder)
 
     def over(self, forwarder: Core, error: Error | None, closed: bool) -> None:
         """Add a consumer that stands for the branch, unless the link was given up or refused."""
         consumer = self.consumer
         if consumer is None or self.is_leaving:
-            self.keeper.is_over(self)
+            self.multicast.link_ended(self)
             return
         self.consumer = None
         if error is not None and error.condition == NO_MULTICAST:
-            self.keeper.is_refused(self)
+            self.multicast.is_refused(self)
             return
         if not forwarder.table.is_in_use(consumer.address):
             # no sender uses the address
-            self.keeper.branch_orphaned(self)
+            self.multicast.branch_orphaned(self)
             return
         # no message can be sent on the link any more, whatever the reason
         consumer.link.credit = 0
         self.consumer = place = Consumer(consumer.link, consumer.address)
         place.side, place.tree = consumer.side, consumer.tree
         attach.join_consumer(forwarder, place)
-        self.keeper.branch_lost(self)
+        self.multicast.branch_lost(self)
 
-    def leave(self, forwarder: Core) -> None:
+    def retire(self, forwarder: Core) -> None:
         """Take no new deliveries, and end once all earlier ones are settled."""
         if self.is_leaving:
             return
         self.is_leaving = True
         if self.is_over:
             self.give_up(forwarder)
-            self.let_go(forwarder)
+            self.remove_placeholder(forwarder)
         elif self.consumer is not None:
             # messages of the tree no longer go to this link
             self.consumer.tree = NO_TREE
-            forwarder.credit.note(self.spread.address, None)
-            self.keeper.leaving[self] = None
+            forwarder.credit.note(self.subtree.address, None)
+            self.multicast.leaving[self] = None
 
     @property
     def is_agreed(self) -> bool:
@@ -130,7 +130,7 @@ class BranchLink(NextLink):
         if self.is_over or link is None or consumer is None:
             return True
         if not self.is_agreed:
-            self.give_up(self.keeper.forwarder)
+            self.give_up(self.multicast.forwarder)
         if consumer.waiting.count or link.unsettled or link.current is not None:
             return False
         self.detach()
@@ -141,12 +141,12 @@ class BranchLink(NextLink):
         if self.consumer is not None and self.consumer.waiting.count:
             detach.give_up_waiting(forwarder, self.consumer)
 
-    def let_go(self, forwarder: Core) -> None:
+    def remove_placeholder(self, forwarder: Core) -> None:
         """Remove the consumer that stands for the branch since the link was lost."""
         consumer, self.consumer = self.consumer, None
         if consumer is not None:
             detach.remove_consumer(forwarder, consumer)
-            forwarder.credit.note(self.spread.address, None)
+            forwarder.credit.note(self.subtree.address, None)
 
 
 def receiving(routers: Collection[str], wanted: Collection[str]) -> list[str]:

@@ -18,7 +18,7 @@ from router.core.deliveries import redelivery
 from router.core.model.address import CLOSEST, FALLBACK, MESH, Address
 from router.core.routers.names import edge_key_in, key_of, router_in
 from router.core.routers.routing_state import Place
-from router.engine.deferred import THINGS_A_STEP
+from router.engine.deferred import ITEMS_PER_STEP
 from router.engine.delivery import Delivery
 
 if TYPE_CHECKING:
@@ -66,10 +66,10 @@ class FartherReceivers:
         nearest = min(consumer.cost for consumer in address.consumers)
         return any(cost > nearest for cost, _, _ in self._places(address)[:MAX_ROUTERS])
 
-    def takes(self, delivery: Delivery, had: list[OutgoingLink]) -> bool:
+    def takes(self, delivery: Delivery, tried: list[OutgoingLink]) -> bool:
         """Return whether a released message can go to a farther router.
 
-        `had` holds the links on which the message was sent before: it is not sent there again.
+        `tried` holds the links on which the message was sent before: it is not sent there again.
         """
         address = delivery.address
         giver = delivery.outgoing.owner
@@ -78,7 +78,7 @@ class FartherReceivers:
         outward = self._network.outward
         for cost, router, _ in self._places(address)[:MAX_ROUTERS]:
             link = outward.link_to(address, router)
-            if cost > giver.cost and (link is None or link.link not in had):
+            if cost > giver.cost and (link is None or link.link not in tried):
                 return True
         return False
 
@@ -108,7 +108,7 @@ class FartherReceivers:
         self._open[address] = now + OPEN_S
         self._open.move_to_end(address)
         if is_new:
-            self._network.outward.see_to(address, is_asked=True)
+            self._network.outward.update_links(address, is_asked=True)
 
     def offer(self, address: Address) -> None:
         """Send waiting messages on, as long as farther receivers have room.
@@ -117,14 +117,14 @@ class FartherReceivers:
         """
         if address in self._waiting and address not in self._offering:
             self._offering.add(address)
-            self._network.forwarder.turn.deferred.work_off(self._offers(address))
+            self._network.forwarder.turn.deferred.run_steps(self._offers(address))
 
     def _offers(self, address: Address) -> Iterator[None]:
         """Send on the waiting messages, one in each step."""
         forwarder = self._network.forwarder
         while waiting := self._waiting.get(address):
             delivery = next(iter(waiting))
-            if not self._is_over(delivery) and not redelivery.go_on(forwarder, delivery):
+            if not self._is_over(delivery) and not redelivery.retry(forwarder, delivery):
                 # there is no room, and the others wait for the same receivers
                 break
             self._waits_no_more(address, delivery)
@@ -152,7 +152,7 @@ class FartherReceivers:
         """
         if (self._due or self._open) and not self._is_looking:
             self._is_looking = True
-            self._network.forwarder.turn.deferred.work_off(self._looks(), THINGS_A_STEP)
+            self._network.forwarder.turn.deferred.run_steps(self._looks(), ITEMS_PER_STEP)
 
     def _looks(self) -> Iterator[None]:
         """Release each overdue message, and close each address whose time is over."""

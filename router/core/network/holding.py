@@ -115,7 +115,7 @@ class Holds:
         self._connection = Connection(settings, handler, forwarder.turn, "hold", True)
         self._session = Session(self._connection, 0, 1, 512)
 
-    def see_to(self, address: Address, bounds: Bounds | None, use: Use) -> None:
+    def set_hold(self, address: Address, bounds: Bounds | None, use: Use) -> None:
         """Make or change the hold of an address; end it if `bounds` is None."""
         hold = self.holds.get(address)
         if bounds is None:
@@ -157,7 +157,7 @@ class Holds:
         """Release messages that have waited too long or exceed the bounds."""
         if not self._is_looking and (self.holds or self.held):
             self._is_looking = True
-            self.forwarder.turn.deferred.work_off(self._looks())
+            self.forwarder.turn.deferred.run_steps(self._looks())
 
     def _looks(self) -> Iterator[None]:
         """Check each hold that may have changed."""

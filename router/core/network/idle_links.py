@@ -20,7 +20,7 @@ from router.engine.outbox import Turn
 GRACE_S = 0.5
 
 
-class Unserved:
+class UnservedLinks:
     """Links whose messages cannot be forwarded, in the order in which that was noted."""
 
     def __init__(self, turn: Turn) -> None:
@@ -38,7 +38,7 @@ class Unserved:
         """Forget a link that has ended, or whose messages can be forwarded."""
         self._since.pop(producer, None)
 
-    def look_at(self, address: Address) -> None:
+    def update(self, address: Address) -> None:
         """Note the links from other routers to an address without a receiver.
 
         If the address has a receiver, forget its links.

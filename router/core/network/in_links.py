@@ -36,7 +36,7 @@ def attach_received(forwarder: Core, link: Link) -> None:
     if not isinstance(link, IncomingLink):
         raise _invalid("a link to a destination must be attached as a sender")
     destination = properties.get(DESTINATION)
-    said = _number(properties.get(COST), MAX_COST, "qd.cost")
+    declared_cost = _number(properties.get(COST), MAX_COST, "qd.cost")
     lane = lane_in(properties, remote.rcv_settle_mode)
     phase = _number(properties.get(PHASE, 0), FALLBACK, "qd.phase")
     text = getattr(remote.target, "address", None)
@@ -63,8 +63,8 @@ def attach_received(forwarder: Core, link: Link) -> None:
     attach.add_producer(forwarder, producer)
     transit = address.transit
     if transit is not None:
-        transit.add(producer, said, bool(properties.get(SHOWS)))
-        transit.see_to()
+        transit.add(producer, declared_cost, bool(properties.get(SHOWS)))
+        transit.update()
     attaching.accept(link, remote.source if remote.source is not None else Source(), remote.target)
     forwarder.credit.note(address, producer)
 

@@ -50,18 +50,18 @@ class LocalInterest:
         """Return the number of receivers of an address, without those at other routers."""
         return self._counts.get(address, (0, 0))[0]
 
-    def tell(self, address: Address) -> None:
+    def announce(self, address: Address) -> None:
         """Announce the interest in an address to the other routers by the end of this turn."""
         reach = self._forwarder.reach
         if not is_announced(self._forwarder.table, address, reach.me):
             if address.treatment == MULTICAST:
                 # it may have been a topic that was deleted
-                reach.want(key_of(address), None)
+                reach.set_own_interest(key_of(address), None)
             return
         receivers, shown = self._counts.get(address, (0, 0))
         is_received = receivers or is_exchange(address)
         interest = Interest(address.treatment, shown > 0) if is_received else None
-        reach.want(key_of(address), interest)
+        reach.set_own_interest(key_of(address), interest)
 
 
 def is_counted(consumer: Consumer) -> bool:

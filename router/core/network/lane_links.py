@@ -70,9 +70,9 @@ class LaneLink(NextLink):
 
     def over(self, forwarder: Core, error: Error | None, closed: bool) -> None:
         """Report the end of the lane, so that the base link takes its messages."""
-        self.network.outward.lane_over(self)
+        self.network.outward.lane_ended(self)
 
-    def take_leave(self) -> None:
+    def retire(self) -> None:
         """Take no new messages, and end once all sent messages are settled."""
         if self.is_leaving or self.consumer is None:
             return

@@ -74,7 +74,7 @@ class Lanes:
         if bases is not None and base is not None:
             if not bases:
                 del self._uplinks[consumer.address]
-            self.take_leave(base)
+            self.retire_lanes(base)
 
     def joined(self, base: LaneBase) -> None:
         """Open lanes beside an attached base link, as its address and its backlog need them."""
@@ -165,23 +165,23 @@ class Lanes:
         consumer.sibling_lanes.append(link.consumer.link)
         link.consumer.sibling_lanes = consumer.sibling_lanes
 
-    def take_leave(self, base: LaneBase) -> None:
+    def retire_lanes(self, base: LaneBase) -> None:
         """Give up the lanes of a link that has ended, or takes no new messages."""
         for link in list(base.lanes.values()):
             self._drop(link)
-            link.take_leave()
+            link.retire()
         address = base.address
         if (address.lanes or address in self._later) and not self._bases(address):
             self._laned.pop(address, None)
             self._later.pop(address, None)
             address.lanes = 0
 
-    def turn(self, address: Address) -> None:
+    def give_up_for_multicast(self, address: Address) -> None:
         """Give up the lanes of an address that becomes multicast, as each router gets one copy."""
         for base in self._bases(address):
             for link in list(base.lanes.values()):
                 self._drop(link)
-                link.take_leave()
+                link.retire()
         address.lanes &= 1
         self._later.pop(address, None)
 
@@ -197,14 +197,14 @@ class Lanes:
             if not base.lanes:
                 consumer.sibling_lanes = None
 
-    def is_over(self, link: LaneLink) -> None:
-        """Drop a lane that has ended. If it was not given up, `see_to` moves its messages."""
+    def link_ended(self, link: LaneLink) -> None:
+        """Drop an ended lane; `move_lost_lanes` moves its messages unless it was given up."""
         self._drop(link)
         if not link.is_leaving and link.base is not None:
             self._lost.setdefault(link.address, []).append((link.base, link.lane.number))
             self._network.address_changed(link.address)
 
-    def see_to(self, address: Address) -> None:
+    def move_lost_lanes(self, address: Address) -> None:
         """Move deliveries of closed lanes to their base links."""
         lost = self._lost.pop(address, ())
         bases = self._bases(address) if lost else []
@@ -221,9 +221,9 @@ class Lanes:
             forwarder.credit.note(address, None)
 
     def finish(self) -> None:
-        """Call `see_to` for each address that has lost a lane unexpectedly."""
+        """Call `move_lost_lanes` for each address that has lost a lane unexpectedly."""
         for address in list(self._lost):
-            self.see_to(address)
+            self.move_lost_lanes(address)
 
     def looks(self) -> Iterator[None]:
         """Give up idle lanes; each step checks those of one address."""
@@ -267,7 +267,7 @@ class Lanes:
                 address.lanes &= ~(1 << lane)
                 for link in links:
                     self._drop(link)
-                    link.take_leave()
+                    link.retire()
 
 
 def _numbers(lanes: int) -> Iterator[int]:

@@ -25,7 +25,7 @@ from router.core.network.tree_links import PendingTreeLink, add_sender, receive
 from router.core.routers.names import address_in, key_of
 from router.core.routers.routing_state import Branch, Tree
 from router.engine import attaching
-from router.engine.deferred import THINGS_A_STEP
+from router.engine.deferred import ITEMS_PER_STEP
 from router.errors import AmqpError, Scope
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Multicast:
         self._idle: OrderedDict[MulticastTree, float] = OrderedDict()
         self._passing = PassingTrees()
         # links that wait until this router sees the same tree as their senders
-        self._asked = PendingTreeLinks()
+        self._pending = PendingTreeLinks()
         # links of outdated trees, or without receivers
         self.leaving: dict[BranchLink, None] = {}
         self._broken = BrokenBranches()
@@ -84,9 +84,9 @@ class Multicast:
 
         Its messages are accepted as soon as both routers see the same tree.
         """
-        asked = receive(self.forwarder, link)
-        self._asked.add(asked)
-        self._note(asked)
+        pending = receive(self.forwarder, link)
+        self._pending.add(pending)
+        self._note(pending)
 
     def paths_changed(self) -> None:
         """Note that paths have changed, so that all trees of other routers are examined again."""
@@ -96,17 +96,17 @@ class Multicast:
 
     def wanted_changed(self, key: str) -> None:
         """Note that other routers begin or stop to receive from an address."""
-        if self._asked or self._passing:
+        if self._pending or self._passing:
             self._noted_keys[key] = None
             self.forwarder.network.note_trees()
 
     def sender_left(self, producer: Producer) -> None:
         """Remove a producer that has left, if it was a link of a tree."""
-        spread = self._passing.numbered(producer.tree)
-        if spread is not None and producer in spread.senders:
-            del spread.senders[producer]
-            if not spread.senders:
-                self._note(spread)
+        subtree = self._passing.numbered(producer.tree)
+        if subtree is not None and producer in subtree.senders:
+            del subtree.senders[producer]
+            if not subtree.senders:
+                self._note(subtree)
 
     def _note(self, thing: MulticastTree | PendingTreeLink) -> None:
         self._noted[thing] = None
@@ -155,7 +155,7 @@ class Multicast:
         noted, self._noted = self._noted, {}
         if self._once_more:
             self._once_more = False
-            self._again = [*self._passing, *self._asked]
+            self._again = [*self._passing, *self._pending]
         else:
             self._again = list(noted)
             for key in keys:
@@ -163,7 +163,7 @@ class Multicast:
                 address = None if told is None else self.forwarder.table.in_use(*told)
                 if address is not None:
                     self._again.extend(self._passing.at(address))
-                self._again.extend(self._asked.at(key))
+                self._again.extend(self._pending.at(key))
         # items are taken from the end, where no others have to be moved
         self._again.reverse()
 
@@ -180,17 +180,17 @@ class Multicast:
         tree: Tree | None = self._reach.tree(root)
         return tree
 
-    def _update_passing(self, spread: MulticastTree) -> None:
+    def _update_passing(self, subtree: MulticastTree) -> None:
         """Update a tree that passes through here."""
-        if spread not in self._passing:
+        if subtree not in self._passing:
             return
-        if not spread.senders:
-            self._give_up_tree(spread)
-        elif self._is_current(spread):
-            self._prune(spread)
-        elif not all(link.is_agreed for link in spread.branches.values()):
+        if not subtree.senders:
+            self._give_up_tree(subtree)
+        elif self._is_current(subtree):
+            self._prune(subtree)
+        elif not all(link.is_agreed for link in subtree.branches.values()):
             # a child that has not agreed by now never will
-            self._break_up(spread)
+            self._break_up(subtree)
 
     def open_route(self, address: Address) -> bool:
         """Make a tree for a single message sent here; return whether other routers receive it."""
@@ -214,7 +214,7 @@ class Multicast:
         """Do all work that is due; called at each periodic check."""
         if not self._is_looking:
             self._is_looking = True
-            self.forwarder.turn.deferred.work_off(self._look(now))
+            self.forwarder.turn.deferred.run_steps(self._look(now))
 
     def _look(self, now: float) -> Iterator[None]:
         """Do all work that is due, in steps."""
@@ -222,16 +222,16 @@ class Multicast:
             if link in self.leaving and link.end_if_quiet():
                 self.leaving.pop(link, None)
             yield
-        for spread in first(self._idle, now - IDLE_S):
-            self._rest(spread, now)
+        for subtree in first(self._idle, now - IDLE_S):
+            self._rest(subtree, now)
             yield from self._charged()
         for broken in self._broken.due(now):
             self._attach_again(broken)
             yield from self._charged()
-        for asked in self._asked.take_overdue(now):
-            self._judge_again(asked)
+        for pending in self._pending.take_overdue(now):
+            self._judge_again(pending)
             yield from self._charged()
-        self._asked.forget_lost()
+        self._pending.forget_lost()
         self._is_looking = False
 
     def _charged(self) -> Iterator[None]:
@@ -239,53 +239,53 @@ class Multicast:
         for _ in range(1 + self.take_work()):
             yield
 
-    def _rest(self, spread: MulticastTree, now: float) -> None:
+    def _rest(self, subtree: MulticastTree, now: float) -> None:
         """Give up a tree without senders, unless it has carried messages since the last check."""
-        carried = sum(each.link.deliveries for each in spread.branches.values() if each.link)
-        if carried == spread.carried:
-            self._give_up_tree(spread)
+        carried = sum(each.link.deliveries for each in subtree.branches.values() if each.link)
+        if carried == subtree.carried:
+            self._give_up_tree(subtree)
         else:
-            spread.carried = carried
-            self._idle.pop(spread, None)
-            self._idle[spread] = now
+            subtree.carried = carried
+            self._idle.pop(subtree, None)
+            self._idle[subtree] = now
 
     # Tree links from other routers.
 
-    def _judge_again(self, asked: PendingTreeLink) -> None:
-        if asked not in self._asked:
+    def _judge_again(self, pending: PendingTreeLink) -> None:
+        if pending not in self._pending:
             return
-        if asked.link.is_lost() or self._judge(asked):
-            self._asked.remove(asked)
-        elif asked.is_patient:
-            self._asked.wait_for_receivers(asked)
+        if pending.link.is_lost() or self._judge(pending):
+            self._pending.remove(pending)
+        elif pending.is_patient and not pending.has_waited(self.forwarder.turn.now):
+            self._pending.wait_for_receivers(pending)
 
-    def _judge(self, asked: PendingTreeLink) -> bool:
+    def _judge(self, pending: PendingTreeLink) -> bool:
         """Accept a link's messages if its sender sees the same tree; return whether it does."""
-        address = asked.enter(self.forwarder)
+        address = pending.enter(self.forwarder)
         if address is None:
             return False
-        tree = self._tree(asked.origin)
-        if tree is None or tree.digest != asked.digest or not self._knows(asked):
+        tree = self._tree(pending.origin)
+        if tree is None or tree.digest != pending.digest or not self._knows(pending):
             self.forwarder.table.leave(address)
             return False
-        spread = self._passing.find(address, asked.origin, asked.digest)
-        if spread is None:
-            spread = MulticastTree(address, asked.key, tree, next(self._numbers))
-            self._passing.add(spread)
-        spread.senders[add_sender(self.forwarder, asked, address, spread.number)] = None
-        self._prune(spread)
+        subtree = self._passing.find(address, pending.origin, pending.digest)
+        if subtree is None:
+            subtree = MulticastTree(address, pending.key, tree, next(self._numbers))
+            self._passing.add(subtree)
+        subtree.senders[add_sender(self.forwarder, pending, address, subtree.number)] = None
+        self._prune(subtree)
         return True
 
-    def _knows(self, asked: PendingTreeLink) -> bool:
+    def _knows(self, pending: PendingTreeLink) -> bool:
         """Return whether all receivers that the sender of a link knows are known here.
 
         A receiver may have left recently, so return True after a while in any case.
         """
-        wanted = self._reach.wanted.get(asked.key, {})
-        if all(router in wanted or router == self._reach.me for router in asked.receivers):
+        wanted = self._reach.wanted.get(pending.key, {})
+        if all(router in wanted or router == self._reach.me for router in pending.receivers):
             return True
         now = self.forwarder.turn.now
-        return asked.has_waited(now)
+        return pending.has_waited(now)
 
     # Trees.
 
@@ -300,18 +300,18 @@ class Multicast:
             return
         if address.treatment != MULTICAST or is_exchange(address):
             return
-        spread = self._own[address] = MulticastTree(address, key, tree, OWN_TREE)
-        self._prune(spread)
+        subtree = self._own[address] = MulticastTree(address, key, tree, OWN_TREE)
+        self._prune(subtree)
 
-    def _update_own(self, spread: MulticastTree) -> None:
+    def _update_own(self, subtree: MulticastTree) -> None:
         """Update a tree that begins here: give up the branches that have changed."""
         tree = self._tree(self._reach.me)
         if tree is None:
-            self._give_up_tree(spread)
+            self._give_up_tree(subtree)
             return
-        spread.tree = tree
+        subtree.tree = tree
         now = {branch.child: branch for branch in tree.branches}
-        for child, link in list(spread.branches.items()):
+        for child, link in list(subtree.branches.items()):
             connection = self._reach.connection(child)
             branch = now.get(child)
             if (
@@ -319,42 +319,42 @@ class Multicast:
                 or branch.digest != link.branch.digest
                 or (connection is not None and connection is not link.connection)
             ):
-                self._cut(spread, link)
-        self._prune(spread)
+                self._cut(subtree, link)
+        self._prune(subtree)
 
-    def _is_current(self, spread: MulticastTree) -> bool:
+    def _is_current(self, subtree: MulticastTree) -> bool:
         """Return whether a tree is the same as when it was made, as this router sees it.
 
         If not, the tree stays until all messages sent along it have been forwarded: routers in it
         may be unreachable now.
         """
-        tree = self._tree(spread.tree.root)
-        return tree is not None and tree.digest == spread.tree.digest
+        tree = self._tree(subtree.tree.root)
+        return tree is not None and tree.digest == subtree.tree.digest
 
-    def _prune(self, spread: MulticastTree) -> None:
+    def _prune(self, subtree: MulticastTree) -> None:
         """Keep a link to each child whose branch has a receiver, and to no other."""
-        if not self._is_current(spread):
+        if not self._is_current(subtree):
             return
-        wanted = self._reach.wanted.get(spread.key, {})
-        for branch in spread.tree.branches:
+        wanted = self._reach.wanted.get(subtree.key, {})
+        for branch in subtree.tree.branches:
             receivers = receiving(branch.routers, wanted)
             self._work += len(receivers) // ROUTERS_AS_ONE
-            link = spread.branches.get(branch.child)
+            link = subtree.branches.get(branch.child)
             shows = any(wanted[router].shows for router in receivers)
             if not receivers:
                 if link is not None:
-                    self._cut(spread, link)
+                    self._cut(subtree, link)
             elif link is None:
-                self._branch_out(spread, branch, receivers, shows)
+                self._branch_out(subtree, branch, receivers, shows)
             elif link.shows != shows and link.consumer is not None:
                 link.shows = link.consumer.shows_passage = shows
-        if not spread.branches and spread.number == OWN_TREE:
-            self._own.pop(spread.address, None)
-            self._idle.pop(spread, None)
+        if not subtree.branches and subtree.number == OWN_TREE:
+            self._own.pop(subtree.address, None)
+            self._idle.pop(subtree, None)
 
     def _branch_out(
         self,
-        spread: MulticastTree,
+        subtree: MulticastTree,
         branch: Branch,
         receivers: list[str],
         shows: bool,
@@ -364,38 +364,38 @@ class Multicast:
         if connection is None or not connection.is_open():
             return
         self._work += 1
-        link = BranchLink(self, spread, branch, receivers, shows, before)
-        spread.branches[branch.child] = link
+        link = BranchLink(self, subtree, branch, receivers, shows, before)
+        subtree.branches[branch.child] = link
         try:
             link.begin(connection)
         except AmqpError:
             # for example, no channel is left: try again later
-            spread.branches.pop(branch.child)
+            subtree.branches.pop(branch.child)
             if before is not None:
-                spread.branches[branch.child] = before
+                subtree.branches[branch.child] = before
 
-    def _cut(self, spread: MulticastTree, link: BranchLink) -> None:
+    def _cut(self, subtree: MulticastTree, link: BranchLink) -> None:
         """Remove a link from its tree; it gets no new messages."""
-        if spread.branches.get(link.branch.child) is link:
-            del spread.branches[link.branch.child]
+        if subtree.branches.get(link.branch.child) is link:
+            del subtree.branches[link.branch.child]
         self._work += 1
         self._broken.forget(link)
-        link.leave(self.forwarder)
+        link.retire(self.forwarder)
 
-    def _give_up_tree(self, spread: MulticastTree) -> None:
+    def _give_up_tree(self, subtree: MulticastTree) -> None:
         """Give up a tree that no sender uses any more."""
-        address = spread.address
-        self._idle.pop(spread, None)
-        if self._own.get(address) is spread:
+        address = subtree.address
+        self._idle.pop(subtree, None)
+        if self._own.get(address) is subtree:
             del self._own[address]
-        self._passing.remove(spread)
-        for link in list(spread.branches.values()):
-            self._cut(spread, link)
+        self._passing.remove(subtree)
+        for link in list(subtree.branches.values()):
+            self._cut(subtree, link)
         self.forwarder.table.leave(address)
 
     # Ends of links.
 
-    def is_over(self, link: BranchLink) -> None:
+    def link_ended(self, link: BranchLink) -> None:
         """Forget a link that was given up, and is now detached or lost."""
         self.leaving.pop(link, None)
 
@@ -409,42 +409,42 @@ class Multicast:
 
     def branch_orphaned(self, link: BranchLink) -> None:
         """Give up the tree of a lost link that was the last to use its address."""
-        self._give_up_tree(link.spread)
+        self._give_up_tree(link.subtree)
 
-    def _break_up(self, spread: MulticastTree) -> None:
+    def _break_up(self, subtree: MulticastTree) -> None:
         """Detach the senders of an outdated tree with a broken branch: it cannot reach everyone."""
-        if self._own.get(spread.address) is spread:
-            self._give_up_tree(spread)
+        if self._own.get(subtree.address) is subtree:
+            self._give_up_tree(subtree)
             return
         # until the last sender has left, its messages are for the broken branch, too
-        self._passing.close(spread)
-        self._work += min(THINGS_A_STEP, len(spread.senders))
+        self._passing.close(subtree)
+        self._work += min(ITEMS_PER_STEP, len(subtree.senders))
         gone = AmqpError(TREE_CHANGED, "the multicast tree has changed", Scope.LINK)
 
         def detach(producer: Producer) -> None:
-            if producer in spread.senders and producer.link.is_attached():
+            if producer in subtree.senders and producer.link.is_attached():
                 attaching.detach(producer.link, True, gone)
 
-        senders = list(spread.senders)
+        senders = list(subtree.senders)
         deferred = self.forwarder.turn.deferred
-        deferred.go_through(senders, detach, lambda: self._give_up_tree(spread), THINGS_A_STEP)
+        deferred.process_each(senders, detach, lambda: self._give_up_tree(subtree), ITEMS_PER_STEP)
 
     def _attach_again(self, link: BranchLink) -> None:
         """Attach a link in place of a lost one, or give up the messages waiting for it."""
-        spread = link.spread
+        subtree = link.subtree
         if not self._broken.forget(link):
             # its tree was given up because of another branch
             return
-        if self._own.get(spread.address) is spread:
-            self._update_own(spread)
-        if spread.branches.get(link.branch.child) is not link:
+        if self._own.get(subtree.address) is subtree:
+            self._update_own(subtree)
+        if subtree.branches.get(link.branch.child) is not link:
             return
-        if not self._is_current(spread):
-            self._break_up(spread)
+        if not self._is_current(subtree):
+            self._break_up(subtree)
             return
-        wanted = self._reach.wanted.get(spread.key, {})
+        wanted = self._reach.wanted.get(subtree.key, {})
         receivers = receiving(link.branch.routers, wanted)
-        self._branch_out(spread, link.branch, receivers, link.shows, link)
-        if spread.branches.get(link.branch.child) is link:
+        self._branch_out(subtree, link.branch, receivers, link.shows, link)
+        if subtree.branches.get(link.branch.child) is link:
             link.give_up(self.forwarder)
             self._broken.lose(link, self.forwarder.turn.now)

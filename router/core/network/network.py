@@ -29,7 +29,7 @@ from router.core.model.address import (
 )
 from router.core.network import attaching as attaches
 from router.core.network.farther_receivers import FartherReceivers
-from router.core.network.idle_links import Unserved
+from router.core.network.idle_links import UnservedLinks
 from router.core.network.interest import LocalInterest
 from router.core.network.lane_numbers import Lane
 from router.core.network.multicast import Multicast
@@ -45,7 +45,7 @@ from router.core.routers.names import (
     router_in,
 )
 from router.core.routers.routing_state import FALLBACK_PHASE, MOBILE, RoutingState
-from router.engine.deferred import THINGS_A_STEP
+from router.engine.deferred import ITEMS_PER_STEP
 
 if TYPE_CHECKING:
     from router.core.ports import Core
@@ -79,8 +79,8 @@ class Network:
         # applies to an address its rule or, without one, the treatment that other routers announce
         self.treat: Callable[[Address], None] = lambda _: None
         # links of other routers to addresses without a receiver, or without a path onward
-        self.unserved = Unserved(forwarder.turn)
-        self.passed = router_traffic.TransitCounts(self.reach.wanted)
+        self.unserved = UnservedLinks(forwarder.turn)
+        self.transit_counts = router_traffic.TransitCounts(self.reach.wanted)
         # how many links of other routers send to addresses here
         self._from_mesh: dict[Address, int] = {}
         # transits without incoming links in which messages still wait
@@ -136,7 +136,7 @@ class Network:
 
     # Changes.
 
-    def joined(self, consumer: Consumer) -> None:
+    def consumer_joined(self, consumer: Consumer) -> None:
         """Note that a consumer has joined its address."""
         if self.is_on:
             self.interest.joined(consumer)
@@ -144,14 +144,14 @@ class Network:
             self.outward.lanes.consumer_joined(consumer)
         self.address_changed(consumer.address)
 
-    def left(self, consumer: Consumer) -> None:
+    def consumer_left(self, consumer: Consumer) -> None:
         """Note that a consumer has left its address."""
         if self.is_on:
             self.interest.left(consumer)
         self.outward.lanes.consumer_left(consumer)
         self.address_changed(consumer.address)
 
-    def hung(self, address: Address, producer: Producer) -> None:
+    def producer_joined(self, address: Address, producer: Producer) -> None:
         """Note that a producer has joined its address."""
         if producer.side == MESH:
             self._from_mesh[address] = self._from_mesh.get(address, 0) + 1
@@ -166,7 +166,7 @@ class Network:
             else:
                 self._from_mesh.pop(address, None)
         if address.transit is not None:
-            address.transit.left(producer)
+            address.transit.remove(producer)
         elif self.multicast is not None:
             self.multicast.sender_left(producer)
         self.address_changed(address)
@@ -287,14 +287,14 @@ class Network:
 
     def _see_to(self, address: Address) -> None:
         if address.transit is not None:
-            address.transit.see_to()
+            address.transit.update()
             return
-        self.interest.tell(address)
+        self.interest.announce(address)
         if address.remote_ends and address.treatment != MULTICAST:
-            self.unserved.look_at(address)
+            self.unserved.update(address)
         if self.multicast is not None:
             self.multicast.address_changed(address)
-        self.outward.see_to(address)
+        self.outward.update_links(address)
         if address.treatment == CLOSEST:
             address.keeps_octets = redelivery.keeps_messages(address) or self.farther.may_serve(
                 address
@@ -315,7 +315,7 @@ class Network:
 
     def _see_to_tied(self, address: Address) -> None:
         if self._is_in_use(address):
-            self.outward.see_to(address)
+            self.outward.update_links(address)
             self.multicast.address_changed(address)
             self.forwarder.table.leave(address)
 
@@ -336,7 +336,7 @@ class Network:
             return bool(self.multicast.open_route(address))
         if address.transit is not None:
             return False
-        self.outward.see_to(address, is_asked=True)
+        self.outward.update_links(address, is_asked=True)
         return bool(self.outward.links(address))
 
     def is_denied(self, connection: Connection, name: str) -> bool:
@@ -403,7 +403,7 @@ class Network:
         address: Address | None = transit.get(key)
         if address is None:
             address = transit[key] = Transit.make(self, destination, name, phase, lane)
-            self.passed.begin(address)
+            self.transit_counts.add_transit(address)
         return address
 
     def forget_transit(self, way: Transit) -> None:
@@ -413,7 +413,7 @@ class Network:
         if table.transit.get(key) is address:
             del table.transit[key]
             router_traffic.add(table.retired, address)
-            self.passed.over(address)
+            self.transit_counts.remove_transit(address)
             # the latency of deliveries of this turn is counted at its end
             address.successor = table.retired
 
@@ -425,7 +425,7 @@ class Network:
         self.outward.tick()
         if (self.unserved or self.emptying) and not self._is_looking:
             self._is_looking = True
-            self.forwarder.turn.deferred.work_off(self._looks(), THINGS_A_STEP)
+            self.forwarder.turn.deferred.run_steps(self._looks(), ITEMS_PER_STEP)
         if self.multicast is not None:
             self.multicast.tick(now)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class OutLink(LaneLink):
-    """Link of `address` to `destination`; `said` is the cost that its attach declares.
+    """Link of `address` to `destination`; `declared_cost` is the cost that its attach declares.
 
     Each of several links to one destination has its own `lane`, and all but the first have the
     first as their `base`. A transit has one link, with the lane of the transit.
@@ -33,28 +33,28 @@ class OutLink(LaneLink):
         network: Network,
         address: Address,
         destination: str,
-        said: int,
+        declared_cost: int,
         shows: bool,
         lane: Lane = FIRST_LANE,
         base: OutLink | None = None,
     ) -> None:
-        properties = {DESTINATION: destination, COST: ULong(said)}
+        properties = {DESTINATION: destination, COST: ULong(declared_cost)}
         super().__init__(network, address, properties, shows, lane)
         self.base = base
         # its additional lanes, by number
         self.lanes: dict[int, LaneLink] = {}
         self.destination = destination
-        self.said = said
+        self.declared_cost = declared_cost
 
     def beside(self, lane: Lane) -> OutLink:
         """Return a new link to the same destination, for a lane."""
         return OutLink(
-            self.network, self.address, self.destination, self.said, self.shows, lane, self
+            self.network, self.address, self.destination, self.declared_cost, self.shows, lane, self
         )
 
     def place(self, consumer: Consumer) -> None:
         """Set the consumer's cost to that of the path, and set its side and lane."""
-        consumer.cost = self.said
+        consumer.cost = self.declared_cost
         consumer.link.urgency = self.lane.priority
         if self.address.transit is not None:
             # a transit has no sides: its messages always leave on its one link
@@ -68,12 +68,12 @@ class OutLink(LaneLink):
     @property
     def cost(self) -> int:
         """Return the current cost of the path."""
-        return self.said if self.consumer is None else int(self.consumer.cost)
+        return self.declared_cost if self.consumer is None else int(self.consumer.cost)
 
     def over(self, forwarder: Core, error: Error | None, closed: bool) -> None:
         """Forget the link, and attach another one later, unless this one was given up."""
         if self.base is None:
-            self.network.outward.is_over(self, error)
+            self.network.outward.link_ended(self, error)
         else:
             super().over(forwarder, error, closed)
 

@@ -1,8 +1,8 @@
 """Attach, replace and give up the links that lead to other routers, for each address.
 
 Which links should exist depends on the senders here, the receivers elsewhere and the paths there
-(`aims`). `see_to` updates the links of an address, at the end of each turn in which one of these
-has changed.
+(`destinations`). `update_links` updates the links of an address, at the end of each turn in which
+one of these has changed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from router.core.network.lanes import IDLE_S, Lanes
 from router.core.network.out_links import OutLink
 from router.core.routers.names import edge_key_in, key_of, router_in
 from router.core.routers.routing_state import NEAREST, Path
-from router.engine.deferred import THINGS_A_STEP, drained, emptied
+from router.engine.deferred import ITEMS_PER_STEP, pop_from_end, pop_items
 from router.errors import AmqpError
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ LASTING_S = 2.0
 
 
 @attrs.frozen
-class NextHop:
+class RemoteDestination:
     """Path to a router that messages for an address should go to."""
 
     path: Path
@@ -100,7 +100,7 @@ class OutboundLinks:
         """Return whether an address has senders whose messages may have to go elsewhere."""
         return bool(self._network.has_senders(address))
 
-    def aims(self, address: Address) -> Mapping[str, NextHop]:
+    def destinations(self, address: Address) -> Mapping[str, RemoteDestination]:
         """Return the other routers that messages to an address should go to, nearest first."""
         reach = self._network.reach
         if address.treatment == MULTICAST or not reach.paths or related.is_exchange(address):
@@ -108,7 +108,7 @@ class OutboundLinks:
         router = router_in(address.name)
         if router is not None and router != reach.me:
             path = reach.path(router)
-            return {} if path is None else {router: NextHop(path)}
+            return {} if path is None else {router: RemoteDestination(path)}
         if self._network.forwarder.table.is_own_node(address.name):
             return {}
         places = reach.nearest(edge_key_in(address.name) or key_of(address))
@@ -120,7 +120,7 @@ class OutboundLinks:
             nearest = places[0][0]
             places = [place for place in places if place[0] == nearest]
         return {
-            router: NextHop(reach.paths[router], interest.shows)
+            router: RemoteDestination(reach.paths[router], interest.shows)
             for _, router, interest in places[:MAX_DESTINATIONS]
             if router != reach.me
         }
@@ -133,47 +133,47 @@ class OutboundLinks:
         sides = {producer.side for producer in address.producers if producer.side != MESH}
         return all(any(serves(each, side) for each in nearby) for side in sides)
 
-    def see_to(self, address: Address, *, is_asked: bool = False) -> None:
-        """Attach, replace and give up the links of an address, as `aims` requires.
+    def update_links(self, address: Address, *, is_asked: bool = False) -> None:
+        """Attach, replace and give up the links of an address, as `destinations` requires.
 
         `is_asked` is True if links are needed even if the address has no senders.
         """
-        self.lanes.see_to(address)
+        self.lanes.move_lost_lanes(address)
         links = self._links.get(address)
         has_senders = self.has_senders(address)
         needed = is_asked or has_senders or address.waiting.count > 0
         if links is None and not needed:
             return
-        aims = self.aims(address)
-        for destination, aim in aims.items():
-            self._see_to_one(address, destination, aim, needed=needed)
+        destinations = self.destinations(address)
+        for destination, remote in destinations.items():
+            self._update_one(address, destination, remote, needed=needed)
         for destination, link in list(self._links.get(address, {}).items()):
-            if destination not in aims:
+            if destination not in destinations:
                 self.give_up(link)
         if address in self._links and not has_senders:
             self._idle.setdefault(address, self._network.forwarder.turn.now)
         else:
             self._idle.pop(address, None)
 
-    def _see_to_one(
-        self, address: Address, destination: str, aim: NextHop, *, needed: bool
+    def _update_one(
+        self, address: Address, destination: str, remote: RemoteDestination, *, needed: bool
     ) -> None:
         link = self._links.get(address, {}).get(destination)
-        connection = self._network.reach.connection(aim.path.via)
-        if link is not None and link.connection is connection and link.shows == aim.shows:
-            if aim.path.cost <= link.said:
-                link.set_cost(aim.path.cost)
+        connection = self._network.reach.connection(remote.path.via)
+        if link is not None and link.connection is connection and link.shows == remote.shows:
+            if remote.path.cost <= link.declared_cost:
+                link.set_cost(remote.path.cost)
                 return
         if needed:
             # first, so that waiting messages have a link to go to when the old one leaves
-            self.open(address, destination, aim)
+            self.open(address, destination, remote)
         if link is not None:
             self.give_up(link)
 
-    def open(self, address: Address, destination: str, aim: NextHop) -> OutLink | None:
+    def open(self, address: Address, destination: str, remote: RemoteDestination) -> OutLink | None:
         """Attach a link, and return it; return None if that has to be tried later."""
         network = self._network
-        connection = network.reach.connection(aim.path.via)
+        connection = network.reach.connection(remote.path.via)
         now = network.forwarder.turn.now
         if connection is None or not connection.is_open():
             # the paths are about to change
@@ -181,7 +181,7 @@ class OutboundLinks:
         if self._retries.get((address, destination), (now, 0))[0] > now:
             return None
         lane = FIRST_LANE if address.transit is None else address.transit.lane
-        link = OutLink(network, address, destination, aim.path.cost, aim.shows, lane)
+        link = OutLink(network, address, destination, remote.path.cost, remote.shows, lane)
         try:
             link.begin(connection)
         except AmqpError:
@@ -196,7 +196,7 @@ class OutboundLinks:
     def give_up(self, link: OutLink) -> None:
         """Give up a link: it takes no new messages, and no longer counts as the address's link."""
         self._forget(link)
-        link.take_leave()
+        link.retire()
 
     def _forget(self, link: OutLink) -> None:
         links = self._links.get(link.address)
@@ -205,9 +205,9 @@ class OutboundLinks:
             if not links:
                 del self._links[link.address]
                 self._idle.pop(link.address, None)
-        self.lanes.take_leave(link)
+        self.lanes.retire_lanes(link)
 
-    def is_over(self, link: OutLink, error: Error | None) -> None:
+    def link_ended(self, link: OutLink, error: Error | None) -> None:
         """Forget a link that has ended, and try again later if it was not given up."""
         self.leaving.pop(link, None)
         self._forget(link)
@@ -215,10 +215,10 @@ class OutboundLinks:
             self._note_retry(link)
             self._network.address_changed(link.address)
 
-    def lane_over(self, link: LaneLink) -> None:
+    def lane_ended(self, link: LaneLink) -> None:
         """Forget a lane that has ended, whether or not it was given up."""
         self.leaving.pop(link, None)
-        self.lanes.is_over(link)
+        self.lanes.link_ended(link)
 
     def _note_retry(self, link: OutLink) -> None:
         now = self._network.forwarder.turn.now
@@ -236,8 +236,8 @@ class OutboundLinks:
         """Forget failures, since links may succeed on other paths."""
         if self._moments:
             deferred = self._network.forwarder.turn.deferred
-            deferred.forget(emptied(self._retries))
-            moments = drained(self._moments)
+            deferred.forget(pop_items(self._retries))
+            moments = pop_from_end(self._moments)
             deferred.forget(moments)
             self._retries, self._moments = {}, []
 
@@ -250,7 +250,7 @@ class OutboundLinks:
             return
         if self.leaving or self._moments or self._idle or self.lanes:
             self._is_looking = True
-            self._network.forwarder.turn.deferred.work_off(self._looks(), THINGS_A_STEP)
+            self._network.forwarder.turn.deferred.run_steps(self._looks(), ITEMS_PER_STEP)
 
     def _looks(self) -> Iterator[None]:
         """Check each link that leaves, has failed or may be idle."""
@@ -291,7 +291,7 @@ class OutboundLinks:
         self._idle[address] = now + LOOK_S
         self._idle.move_to_end(address)
         if self.has_senders(address):
-            # `see_to` handles it at the end of this turn
+            # `update_links` handles it at the end of this turn
             return
         for link in self.links(address):
             idle_s = link.idle_s(now)

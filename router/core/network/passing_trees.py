@@ -26,9 +26,9 @@ class PassingTrees:
     def __iter__(self) -> Iterator[MulticastTree]:
         return iter(self._open.values())
 
-    def __contains__(self, spread: MulticastTree) -> bool:
+    def __contains__(self, subtree: MulticastTree) -> bool:
         """Return whether further links may join a tree."""
-        return self._open.get(_place(spread)) is spread
+        return self._open.get(_place(subtree)) is subtree
 
     def find(self, address: Address, root: str, digest: bytes) -> MulticastTree | None:
         """Return the tree that a further link joins, or None."""
@@ -42,27 +42,27 @@ class PassingTrees:
         """Return the tree with a number, or None."""
         return self._numbered.get(number)
 
-    def add(self, spread: MulticastTree) -> None:
+    def add(self, subtree: MulticastTree) -> None:
         """Add a tree."""
-        self._open[_place(spread)] = spread
-        self._at.setdefault(spread.address, {})[spread] = None
-        self._numbered[spread.number] = spread
+        self._open[_place(subtree)] = subtree
+        self._at.setdefault(subtree.address, {})[subtree] = None
+        self._numbered[subtree.number] = subtree
 
-    def close(self, spread: MulticastTree) -> None:
+    def close(self, subtree: MulticastTree) -> None:
         """Let no further link join a tree that still has links."""
-        if spread in self:
-            del self._open[_place(spread)]
-            others = self._at[spread.address]
-            del others[spread]
+        if subtree in self:
+            del self._open[_place(subtree)]
+            others = self._at[subtree.address]
+            del others[subtree]
             if not others:
-                del self._at[spread.address]
+                del self._at[subtree.address]
 
-    def remove(self, spread: MulticastTree) -> None:
+    def remove(self, subtree: MulticastTree) -> None:
         """Remove a tree."""
-        self.close(spread)
-        if self._numbered.get(spread.number) is spread:
-            del self._numbered[spread.number]
+        self.close(subtree)
+        if self._numbered.get(subtree.number) is subtree:
+            del self._numbered[subtree.number]
 
 
-def _place(spread: MulticastTree) -> tuple[Address, str, bytes]:
-    return spread.address, spread.tree.root, spread.tree.digest
+def _place(subtree: MulticastTree) -> tuple[Address, str, bytes]:
+    return subtree.address, subtree.tree.root, subtree.tree.digest

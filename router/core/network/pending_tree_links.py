@@ -33,21 +33,21 @@ class PendingTreeLinks:
     def __iter__(self) -> Iterator[PendingTreeLink]:
         return iter(self._links.values())
 
-    def __contains__(self, asked: PendingTreeLink) -> bool:
-        return self._links.get(asked.link) is asked
+    def __contains__(self, pending: PendingTreeLink) -> bool:
+        return self._links.get(pending.link) is pending
 
     def at(self, key: str) -> Iterable[PendingTreeLink]:
         """Return the waiting links to the address with this key."""
         return self._at.get(key, {}).values()
 
-    def add(self, asked: PendingTreeLink) -> None:
+    def add(self, pending: PendingTreeLink) -> None:
         """Add a link that has been attached."""
-        self._links[asked.link] = asked
-        self._at.setdefault(asked.key, {})[asked.link] = asked
+        self._links[pending.link] = pending
+        self._at.setdefault(pending.key, {})[pending.link] = pending
 
-    def remove(self, asked: PendingTreeLink) -> None:
+    def remove(self, pending: PendingTreeLink) -> None:
         """Remove a link that has been accepted, or is lost."""
-        link, key = asked.link, asked.key
+        link, key = pending.link, pending.key
         self._links.pop(link, None)
         self._patient.pop(link, None)
         found = self._at.get(key)
@@ -56,23 +56,23 @@ class PendingTreeLinks:
             if not found:
                 del self._at[key]
 
-    def wait_for_receivers(self, asked: PendingTreeLink) -> None:
-        """Note that a link only waits to learn of receivers, until `asked.waits_until`."""
-        self._patient.setdefault(asked.link, asked)
+    def wait_for_receivers(self, pending: PendingTreeLink) -> None:
+        """Note that a link only waits to learn of receivers, until `pending.waits_until`."""
+        self._patient.setdefault(pending.link, pending)
 
     def take_overdue(self, now: float) -> Iterator[PendingTreeLink]:
         """Remove and yield the links that have waited long enough to learn of receivers."""
         while self._patient:
-            asked = next(iter(self._patient.values()))
-            if asked.waits_until > now:
+            pending = next(iter(self._patient.values()))
+            if pending.waits_until > now:
                 return
-            del self._patient[asked.link]
-            yield asked
+            del self._patient[pending.link]
+            yield pending
 
     def forget_lost(self) -> None:
         """Remove lost links among the next LOOKED_AT; later calls check the others."""
-        for link, asked in list(islice(self._links.items(), LOOKED_AT)):
+        for link, pending in list(islice(self._links.items(), LOOKED_AT)):
             if link.is_lost():
-                self.remove(asked)
+                self.remove(pending)
             else:
                 self._links.move_to_end(link)

@@ -86,7 +86,7 @@ class ProxyLink(OwnLink):
         link_name: str,
         side: int,
         cost: int,
-        keeper: ProxyObserver,
+        observer: ProxyObserver,
         is_waypoint: bool = False,
     ) -> None:
         told = _capabilities(proxy, is_waypoint)
@@ -105,7 +105,7 @@ class ProxyLink(OwnLink):
         self.proxy = proxy
         self.side = side
         self.cost = cost
-        self.keeper = keeper
+        self.observer = observer
         # its producer or consumer at the address, once it has one
         self.end: Producer | Consumer | None = None
 
@@ -155,11 +155,11 @@ class ProxyLink(OwnLink):
             link.owner = self.end = producer
             attach.add_producer(forwarder, producer)
             forwarder.credit.note(address, producer)
-        self.keeper.attached(self)
+        self.observer.attached(self)
 
     def over(self, forwarder: Core, error: Error | None, closed: bool) -> None:
         """Notify the link's observer of the end."""
-        self.keeper.over(self, error)
+        self.observer.over(self, error)
 
     def quiesce(self, forwarder: Core) -> None:
         """Take no new deliveries; those under way are completed and settled."""

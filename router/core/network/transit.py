@@ -15,7 +15,7 @@ from router.core.deliveries import credit, unsent
 from router.core.model.address import BALANCED, Address, Producer
 from router.core.network.lane_numbers import Lane
 from router.core.network.out_links import OutLink
-from router.core.network.outbound_links import NextHop
+from router.core.network.outbound_links import RemoteDestination
 from router.core.routers.routing_state import Path
 from router.engine.deferred import CHANGES_AT_ONCE
 from router.errors import AmqpError, Scope
@@ -38,7 +38,7 @@ class Transit:
         self.address = address
         address.transit = self
         # the cost that each link's attach has declared, and the link's capacity
-        self._said: dict[Producer, tuple[int, int]] = {}
+        self._declared: dict[Producer, tuple[int, int]] = {}
         self._costs = _Costs()
         # links added since the last update of all links, and the cost and link of that update
         self._fresh: list[Producer] = []
@@ -55,20 +55,20 @@ class Transit:
         address = Address(name, BALANCED, redelivers=False, phase=phase)
         return cls(network, destination, address, lane).address
 
-    def add(self, producer: Producer, said: int, shows: bool) -> None:
-        """Add a new incoming link; call `see_to` afterwards."""
-        self._said[producer] = said, producer.capacity
-        self._costs.add(said)
+    def add(self, producer: Producer, declared_cost: int, shows: bool) -> None:
+        """Add a new incoming link; call `update` afterwards."""
+        self._declared[producer] = declared_cost, producer.capacity
+        self._costs.add(declared_cost)
         self._fresh.append(producer)
         self.shows = self.shows or shows
 
-    def left(self, producer: Producer) -> None:
-        """Remove a link that has ended; call `see_to` afterwards."""
-        said = self._said.pop(producer, None)
-        if said is not None:
-            self._costs.remove(said[0])
+    def remove(self, producer: Producer) -> None:
+        """Remove a link that has ended; call `update` afterwards."""
+        declared_cost = self._declared.pop(producer, None)
+        if declared_cost is not None:
+            self._costs.remove(declared_cost[0])
 
-    def see_to(self) -> None:
+    def update(self) -> None:
         """Update the link to the next router, and the credit of the incoming links."""
         address = self.address
         network = self._network
@@ -84,12 +84,12 @@ class Transit:
             if link is not None:
                 outward.give_up(link)
                 link = None
-            if not self._said and not address.resuming:
+            if not self._declared and not address.resuming:
                 self._release()
                 if not address.waiting:
                     network.forget_transit(self)
         elif link is None or self._is_stale(link, path):
-            fresh = outward.open(address, self.destination, NextHop(path, self.shows))
+            fresh = outward.open(address, self.destination, RemoteDestination(path, self.shows))
             if link is not None:
                 outward.give_up(link)
             link = fresh
@@ -97,46 +97,48 @@ class Transit:
         if seen_by != self._seen_by:
             self._seen_by = seen_by
             self._fresh.clear()
-            self._see_to_all()
+            self._update_all()
         else:
             producers, self._fresh = self._fresh, []
             for producer in producers:
-                self._see_to_one(producer)
+                self._update_one(producer)
 
     def _link(self) -> OutLink | None:
         """Return the link to the next router, or None."""
         links: list[OutLink] = self._network.outward.links(self.address)
         return links[0] if links else None
 
-    def _see_to_all(self) -> None:
+    def _update_all(self) -> None:
         """Update the credit of all links; if there are very many, over several turns."""
         if self._is_under_way:
             self._once_more = True
             return
         self._is_under_way = True
         deferred = self._network.forwarder.turn.deferred
-        deferred.go_through(list(self._said), self._see_to_one, self._seen_to, CHANGES_AT_ONCE)
+        deferred.process_each(
+            list(self._declared), self._update_one, self._all_updated, CHANGES_AT_ONCE
+        )
 
-    def _seen_to(self) -> None:
+    def _all_updated(self) -> None:
         self._is_under_way = False
         if self._once_more:
             # the first links were updated before the last change
             self._once_more = False
-            self._see_to_all()
+            self._update_all()
 
-    def _see_to_one(self, producer: Producer) -> None:
+    def _update_one(self, producer: Producer) -> None:
         """Update the credit of a link, unless it has left."""
-        found = self._said.get(producer)
+        found = self._declared.get(producer)
         if found is None:
             return
-        said, capacity = found
+        declared_cost, capacity = found
         network, link = self._network, self._link()
         path = network.reach.path(self.destination)
-        if path is not None and (link is not None or said <= path.cost):
+        if path is not None and (link is not None or declared_cost <= path.cost):
             network.unserved.discard(producer)
         else:
             network.unserved.add(producer)
-        if link is None or said <= link.said:
+        if link is None or declared_cost <= link.declared_cost:
             # its router has to stop sending
             producer.capacity = 0
             credit.revoke(producer.link)
@@ -147,7 +149,7 @@ class Transit:
     def _is_emptying(self, link: OutLink | None, path: Path | None) -> bool:
         """Return whether no incoming links are left, and waiting messages can leave on the link."""
         is_open = link is not None and path is not None and not self._is_stale(link, path)
-        return is_open and not self._said and self.address.waiting.count > 0
+        return is_open and not self._declared and self.address.waiting.count > 0
 
     def _release(self) -> None:
         """Release waiting messages, because there is no path onward and will be none."""
@@ -155,7 +157,9 @@ class Transit:
         if address.waiting and not self._is_releasing:
             self._is_releasing = True
             forwarder = self._network.forwarder
-            unsent.give_up(forwarder, address, address.waiting, unsent.RELEASED, self._released)
+            unsent.settle_queue(
+                forwarder, address, address.waiting, unsent.RELEASED, self._released
+            )
 
     def _released(self) -> None:
         self._is_releasing = False
@@ -166,10 +170,10 @@ class Transit:
         """Return whether the link to the next router has to be replaced by a new one."""
         return (
             link.connection is not self._network.reach.connection(path.via)
-            or path.cost > link.said
+            or path.cost > link.declared_cost
             or link.shows != self.shows
             # with a lower declared cost, more incoming links could get credit
-            or self._costs.has_any(path.cost, link.said)
+            or self._costs.has_any(path.cost, link.declared_cost)
         )
 
 

@@ -73,19 +73,19 @@ class PendingTreeLink:
         if address is None:
             return None
         if address.treatment != MULTICAST and forwarder.table.rule_of(address.name) is None:
-            _turn(forwarder, address)
+            _make_multicast(forwarder, address)
         if address.treatment == MULTICAST:
             return address
         forwarder.table.leave(address)
         return None
 
 
-def _turn(forwarder: Core, address: Address) -> None:
+def _make_multicast(forwarder: Core, address: Address) -> None:
     """Make an address multicast, unless it is dynamic or a node of this router, or busy."""
     is_own = forwarder.table.is_own_node(address.name)
     if is_own or address.is_dynamic or address.waiting.count or address.resuming:
         return
-    forwarder.network.outward.lanes.turn(address)
+    forwarder.network.outward.lanes.give_up_for_multicast(address)
     address.treatment = MULTICAST
     for consumer in address.consumers:
         consumer.waiting = WaitingQueue()
@@ -97,20 +97,20 @@ def receive(forwarder: Core, link: Link) -> PendingTreeLink:
     remote = link.remote_attach
     if not isinstance(link, IncomingLink):
         raise _invalid("a tree link must be attached as a sender")
-    asked = _asked(link, remote.properties or {}, getattr(remote.target, "address", None))
-    if asked.origin == forwarder.reach.me:
+    pending = _read_attach(link, remote.properties or {}, getattr(remote.target, "address", None))
+    if pending.origin == forwarder.reach.me:
         raise _invalid("a tree link cannot lead to the root of its tree (qd.origin is this router)")
-    address = asked.enter(forwarder)
+    address = pending.enter(forwarder)
     if address is None:
-        described = f"the address {asked.name} is not multicast at this router"
+        described = f"the address {pending.name} is not multicast at this router"
         raise AmqpError(NO_MULTICAST, described, Scope.LINK)
     forwarder.table.leave(address)
     source = remote.source if remote.source is not None else Source()
     attaching.accept(link, source, remote.target)
-    return asked
+    return pending
 
 
-def _asked(link: IncomingLink, properties: AnyMap, text: object) -> PendingTreeLink:
+def _read_attach(link: IncomingLink, properties: AnyMap, text: object) -> PendingTreeLink:
     origin, digest = properties.get(ORIGIN), properties.get(TREE)
     phase, receivers = properties.get(PHASE, 0), properties.get(RECEIVERS, [])
     if not isinstance(text, str) or not address_name(text) or not isinstance(origin, str):
@@ -126,9 +126,11 @@ def _asked(link: IncomingLink, properties: AnyMap, text: object) -> PendingTreeL
     )
 
 
-def add_sender(forwarder: Core, asked: PendingTreeLink, address: Address, number: int) -> Producer:
+def add_sender(
+    forwarder: Core, pending: PendingTreeLink, address: Address, number: int
+) -> Producer:
     """Add a link to its address: its messages go along its tree, and to receivers here."""
-    link = asked.link
+    link = pending.link
     producer = Producer(link, address, link.session.connection.settings.link_capacity)
     producer.side = MESH
     # messages that an exchange forwards count as sent here

@@ -83,11 +83,11 @@ class TransitCounts:
         # the present transits, by key
         self._ways: dict[str, dict[Address, None]] = {}
 
-    def begin(self, address: Address) -> None:
+    def add_transit(self, address: Address) -> None:
         """Add a transit."""
         self._ways.setdefault(key_of(address), {})[address] = None
 
-    def over(self, address: Address) -> None:
+    def remove_transit(self, address: Address) -> None:
         """Remove a transit, and keep its count."""
         key = key_of(address)
         ways = self._ways[key]
@@ -101,7 +101,7 @@ class TransitCounts:
         if len(self._over) > MOST_PASSED + len(self._wanted):
             self._over = Counter({k: n for k, n in self._over.items() if k in self._wanted})
 
-    def of(self, key: str) -> int:
+    def count_of(self, key: str) -> int:
         """Return how many deliveries for a key have passed, on present and former transits."""
         ways = self._ways.get(key, ())
         return self._over[key] + sum(total_counters(address).to_routers for address in ways)

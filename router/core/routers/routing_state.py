@@ -115,14 +115,14 @@ class RoutingState:
         # the nearest routers that want a key, for keys that were looked up lately
         self._found: dict[str, list[Place]] = {}
         # the interest of this router, to be announced to other routers
-        self.here: dict[str, Interest] = {}
-        # the keys of `here` that have changed since the protocol took them
-        self.changed_here: dict[str, None] = {}
+        self.own_interests: dict[str, Interest] = {}
+        # the keys of `own_interests` that have changed since the protocol took them
+        self.own_changes: dict[str, None] = {}
         # called on changes to paths and neighbours; and, with the key, on changes of interest
         self.on_paths: list[Callable[[], None]] = []
         self.on_wanted: list[Callable[[str], None]] = []
         # asks the protocol to take the changes of interest here, in this turn
-        self.on_here: Callable[[], None] = lambda: None
+        self.on_own_change: Callable[[], None] = lambda: None
         self._tree_of: Callable[[str], Tree | None] = lambda _: None
 
     # Written by the protocol.
@@ -222,27 +222,27 @@ class RoutingState:
 
     # Written by the core.
 
-    def want(self, key: str, interest: Interest | None) -> None:
+    def set_own_interest(self, key: str, interest: Interest | None) -> None:
         """Set the interest of this router in a key; None removes it."""
-        if self.here.get(key) == interest:
+        if self.own_interests.get(key) == interest:
             return
         if interest is None:
-            del self.here[key]
+            del self.own_interests[key]
         else:
-            self.here[key] = interest
-        self.changed_here[key] = None
-        self.on_here()
+            self.own_interests[key] = interest
+        self.own_changes[key] = None
+        self.on_own_change()
 
-    def take_changed_here(self, most: int | None = None) -> Iterable[tuple[str, Interest | None]]:
+    def take_own_changes(self, most: int | None = None) -> Iterable[tuple[str, Interest | None]]:
         """Return the changes of interest here since the last call, for `most` keys at most.
 
         The interest is None for keys that are no longer wanted.
         """
-        changed = self.changed_here
+        changed = self.own_changes
         if most is None or len(changed) <= most:
-            self.changed_here = {}
+            self.own_changes = {}
         else:
             changed = dict.fromkeys(islice(changed, most))
             for key in changed:
-                del self.changed_here[key]
-        return [(key, self.here.get(key)) for key in sorted(changed)]
+                del self.own_changes[key]
+        return [(key, self.own_interests.get(key)) for key in sorted(changed)]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Edges(Protocol):
     """Edge routers as known to a router; classes of `control.edge` implement it."""
 
-    def lacks(self, name: str) -> bool:
+    def is_unreachable(self, name: str) -> bool:
         """Return whether a name leads to a router that no interior router and no edge knows."""
 
 
@@ -40,7 +40,7 @@ def why_unreachable(network: JoinedNetwork, name: str) -> str | None:
     if network.is_on and router is not None:
         is_there = router == network.reach.me or network.reach.path(router) is not None
         return None if is_there else f"router {router} cannot be reached"
-    if network.edges is None or not network.edges.lacks(name):
+    if network.edges is None or not network.edges.is_unreachable(name):
         return None
     if not network.is_on:
         place = f"router {router}" if edge is None else f"edge router {edge[1:]}"

@@ -18,7 +18,7 @@ _OF: Final = AttributesOf[ListedAddress]()
 
 
 def _address_count(of: str, view: ListedAddress) -> int:
-    return int(getattr(view.counted, of))
+    return int(getattr(view.counters, of))
 
 
 ADDRESS: Final = EntityType[ListedAddress](
@@ -50,17 +50,17 @@ ADDRESS: Final = EntityType[ListedAddress](
                 (
                     "deliveriesIngress",
                     "Deliveries for it that came in from clients and containers.",
-                    lambda a: router_traffic.entered(a.counted),
+                    lambda a: router_traffic.entered(a.counters),
                 ),
                 (
                     "deliveriesEgress",
                     "Deliveries that went out to clients and containers.",
-                    lambda a: router_traffic.left(a.counted),
+                    lambda a: router_traffic.left(a.counters),
                 ),
                 (
                     "deliveriesTransit",
                     "Deliveries sent on to other routers, from here or in transit.",
-                    lambda a: a.counted.to_routers + a.passed,
+                    lambda a: a.counters.to_routers + a.passed,
                 ),
                 (
                     "deliveriesIngressRouteContainer",

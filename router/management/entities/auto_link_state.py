@@ -24,7 +24,7 @@ class AutoLinkState:
     determines the status, and the one that failed last determines the error.
     """
 
-    plan: AutoLinkRule
+    rule: AutoLinkRule
     phase: int
     lines: tuple[Line, ...]
     now: float
@@ -57,12 +57,12 @@ class AutoLinkState:
         return max(0, math.ceil(min(due) - self.now)) if due else None
 
 
-def state_of(router: RouterView, plan: AutoLinkRule) -> AutoLinkState:
+def state_of(router: RouterView, rule: AutoLinkRule) -> AutoLinkState:
     """Return the present state of an auto-link."""
     auto_links = router.observed.auto_links
-    lines = () if auto_links is None else tuple(auto_links.lines_of(plan.name))
+    lines = () if auto_links is None else tuple(auto_links.lines_of(rule.name))
     table = router.observed.table
-    return AutoLinkState(plan, phase_of(table, plan), lines, router.observed.turn.now)
+    return AutoLinkState(rule, phase_of(table, rule), lines, router.observed.turn.now)
 
 
 def _attribute(

@@ -73,7 +73,7 @@ def _type(
     given = attrs.fields_dict(entity.settings).get("name")
     own_name, *others = AttributesOf[object].identified(name, identity, kind)
     if given is not None:
-        own_name = attrs.evolve(own_name, given=Setting(given, IDENTIFIES_ENTITY))
+        own_name = attrs.evolve(own_name, setting=Setting(given, IDENTIFIES_ENTITY))
     attributes = (own_name, *others, *settings_attributes(entity), *live)
     return EntityType(
         kind,
@@ -172,8 +172,8 @@ def configured_auto_links(router: RouterView) -> Iterator[LiveEntity]:
 def configured_auto_link(router: RouterView, settings: AutoLinkSettings) -> LiveEntity:
     """Return a configured auto-link, with its live state."""
     auto_links = router.observed.auto_links
-    plan = None if auto_links is None else auto_links.plans.get(settings.name)
-    return LiveEntity(settings, plan and state_of(router, plan))
+    rule = None if auto_links is None else auto_links.rules.get(settings.name)
+    return LiveEntity(settings, rule and state_of(router, rule))
 
 
 CONFIGURED_EXCHANGE: Final = _type(

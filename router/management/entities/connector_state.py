@@ -30,7 +30,7 @@ CONNECTOR_STATE: Final = (
         "string",
         "URLs of all hosts that it knows, separated by commas: the current one, and then those "
         "that it would try next, in that order. They include hosts that the peer has announced.",
-        lambda s: ", ".join(str(place) for place in s.status.round),
+        lambda s: ", ".join(str(place) for place in s.status.places),
     ),
     _attribute(
         "connectionStatus",
@@ -98,7 +98,7 @@ CONNECTOR_STATE: Final = (
         "failedAttempts",
         "integer",
         "Number of failed attempts in a row.",
-        lambda s: s.status.vain,
+        lambda s: s.status.failures_since_open,
     ),
     _attribute(
         "attempts",

@@ -30,7 +30,7 @@ def bindings(router: RouterView) -> Iterator[LiveEntity]:
 def binding(router: RouterView, settings: BindingSettings) -> LiveEntity:
     """Return a configured binding, with its live state."""
     its = _known(router).get(settings.exchange_name or "")
-    return LiveEntity(settings, its and its.bound.by_name.get(settings.name))
+    return LiveEntity(settings, its and its.binding_set.by_name.get(settings.name))
 
 
 def _known(router: RouterView) -> Mapping[str, Exchange]:

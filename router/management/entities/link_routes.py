@@ -38,7 +38,7 @@ def configured_link_route(router: RouterView, settings: LinkRouteSettings) -> Li
 
 
 def _ways(router: RouterView) -> Iterator[LinkRoute]:
-    return router.observed.forwarder.link_routes.ways()
+    return router.observed.forwarder.link_routes.each_link_route()
 
 
 # Link routes that a connection has requested.
@@ -60,7 +60,7 @@ class ConnectionLinkRoute:
 def connection_link_routes(router: RouterView) -> Iterator[ConnectionLinkRoute]:
     """Yield the link routes of the requesting connection only, as in Dispatch."""
     # no connection in `pumps` has the number 0
-    pump = router.observed.pumps.get(router.asker or 0)
+    pump = router.observed.pumps.get(router.requester_number or 0)
     if pump is None or router.control is None:
         return
     for way in router.control.link_routes.requested_by(pump.connection).values():
@@ -186,7 +186,7 @@ class LinkRouteAddress:
 
     route: Route
     # the address has no counters
-    counted: Counters = attrs.Factory(Counters)
+    counters: Counters = attrs.Factory(Counters)
     passed: int = 0
     distribution: str = "linkBalanced"
     priority: int = -1

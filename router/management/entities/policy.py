@@ -11,7 +11,7 @@ from router.management.views import RouterView
 
 
 def _processed(router: RouterView) -> int:
-    return sum(tally.opened for tally in router.observed.tallies)
+    return sum(counters.opened for counters in router.observed.connection_counters)
 
 
 _OF: Final = AttributesOf[RouterView]()

@@ -21,7 +21,7 @@ class RemoteAddress:
     interests: Mapping[str, Interest]
     # number of deliveries for it that were in transit here
     passed: int = 0
-    counted: Counters = attrs.Factory(Counters)
+    counters: Counters = attrs.Factory(Counters)
     priority: int = -1
     in_process: int = 0
     subscribers: int = 0
@@ -55,4 +55,6 @@ def remote_address(router: RouterView, key: str) -> RemoteAddress | None:
     told = address_in(key)
     if told is not None and observed.table.in_use(*told) is not None:
         return None
-    return RemoteAddress(key, dict(interests), observed.forwarder.network.passed.of(key))
+    return RemoteAddress(
+        key, dict(interests), observed.forwarder.network.transit_counts.count_of(key)
+    )

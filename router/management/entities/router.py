@@ -99,7 +99,7 @@ def _router_setting(attribute: Attribute[object]) -> Attribute[RouterView]:
         return router.id if own_id else attribute.read(router.configuration.router)
 
     name, kind, meaning = attribute.name, attribute.kind, attribute.meaning
-    return Attribute(name, kind, meaning, read, attribute.given, attribute.changes)
+    return Attribute(name, kind, meaning, read, attribute.setting, attribute.changes)
 
 
 _COUNTERS: Final = (

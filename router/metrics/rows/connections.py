@@ -51,7 +51,7 @@ CONNECTIONS: Final = (
         "counter",
         "Connections that were opened by both sides.",
         _ENDPOINT,
-        _by_endpoint(lambda e: e.tally.opened),
+        _by_endpoint(lambda e: e.counters.opened),
     ),
     Metric(
         "trioute_connections_failed_total",
@@ -59,14 +59,14 @@ CONNECTIONS: Final = (
         "Connections that ended with an error or without a close, or that could not be "
         "established; redirected ones only if the connector did not follow.",
         _ENDPOINT,
-        _by_endpoint(lambda e: e.tally.failed),
+        _by_endpoint(lambda e: e.counters.failed),
     ),
     Metric(
         "trioute_connections_unauthenticated_total",
         "counter",
         "Peers that failed to authenticate: a wrong password, or an unknown user.",
         _ENDPOINT,
-        _by_endpoint(lambda e: e.tally.unauthenticated),
+        _by_endpoint(lambda e: e.counters.unauthenticated),
     ),
     Metric(
         "trioute_connections_received_bytes_total",
@@ -116,7 +116,7 @@ CONNECTIONS: Final = (
         "counter",
         "Redirects that a connector has followed.",
         _ENDPOINT,
-        _by_endpoint(lambda e: e.tally.followed),
+        _by_endpoint(lambda e: e.counters.followed),
     ),
     Metric(
         "trioute_connector_attempts_total",

@@ -28,6 +28,8 @@ LONGEST_MS: Final = 10.0
 MOST_RUNS: Final = 3
 # n log n grows by so much for each tenfold n, from 1,000 on; what is below is the machine's noise.
 STEEPEST: Final = 1.35
+# What fewer things leave is not worth a collection: in a large process it takes a second.
+LEAST_COLLECTED: Final = 100
 # Times below this say nothing of how they grow, in milliseconds.
 LEAST_MS: Final = 5.0
 
@@ -55,9 +57,10 @@ def measure(operation: Operation, n: int) -> Cost:
 
 def _once(operation: Operation, n: int) -> Cost:
     turns = operation(n)
-    # what was kept from the collector while it was measured, and is rubbish now
-    gc.unfreeze()
-    gc.collect()
+    if n >= LEAST_COLLECTED:
+        # what was kept from the collector while it was measured, and is rubbish now
+        gc.unfreeze()
+        gc.collect()
     return Cost(n, sum(turns) * 1000, max(turns) * 1000, len(turns))
 
 

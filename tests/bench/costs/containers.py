@@ -11,7 +11,7 @@ from router.amqp.performatives import Attach, Begin, Detach, End, Source, Target
 from router.config.auto_links import AutoLinkSettings
 from router.config.link_routes import LinkRouteSettings
 from router.config.model import Configuration
-from router.control.auto_links import AutoLinkPlans
+from router.control.auto_links import AutoLinkRules
 
 NAME: Final = "c"
 # How long those that leave may take, and those that failed until they are tried again, in looks at
@@ -155,7 +155,7 @@ def remove_all(count: int) -> list[float]:
     container.talk()
     auto_links = world.parts.control.auto_links
     # a thread finds out what is different
-    wanted, names = AutoLinkPlans(), list(auto_links.plans)
+    wanted, names = AutoLinkRules(), list(auto_links.rules)
 
     def act() -> None:
         world.turn(lambda: auto_links.change(wanted, names))

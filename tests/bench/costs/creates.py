@@ -89,7 +89,7 @@ async def _answer_all(node: Node, requests: list[Request], steps: Steps) -> None
                     raise AssertionError(answered.description)
                 await encode_answer(Properties(reply_to=REPLY_TO), answered)
                 await trio.lowlevel.checkpoint()
-            while node.exchange.has_work():
+            while node.hub.has_work():
                 await trio.lowlevel.checkpoint()
             steps.counts = False
             process_s = time.process_time() - process_s

@@ -36,12 +36,12 @@ class Agent(trio.abc.Instrument):
 
     def __init__(self, world: World) -> None:
         self.world = world
-        exchange: Any = world.exchange
+        hub: Any = world.hub
         self.view = RouterView(
-            "router", "host", world.configuration, exchange, 0.0, control=world.parts.control
+            "router", "host", world.configuration, hub, 0.0, control=world.parts.control
         )
-        changeable: Any = self
-        self.view.changeable = changeable
+        configurable: Any = self
+        self.view.configurable = configurable
         self._began = 0.0
 
     @property

@@ -131,7 +131,7 @@ def asked(count: int) -> World:
     peer = neighbour(world)
     learn(world, {"b": peer}, {"b": Path("b", 1)})
     peer.say(of_trees(count, each, lambda _: "o"))
-    assert len(world.forwarder.network.multicast._asked) == count
+    assert len(world.forwarder.network.multicast._pending) == count
     return world
 
 

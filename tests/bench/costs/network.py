@@ -61,7 +61,7 @@ class World:
     def rest(self, seconds: float = 1.0) -> None:
         """Let time pass, and then all that is left to do be done."""
         self.network.run(seconds)
-        while any(host.is_alive and host.exchange.has_work() for host in self._hosts()):
+        while any(host.is_alive and host.hub.has_work() for host in self._hosts()):
             self.network.run(0.25)
 
     def _hosts(self) -> list[SimulatedRouter]:
@@ -80,7 +80,7 @@ class World:
 
             def act(several: list[str] = several) -> None:
                 for key in several:
-                    host.reach.want(key, interest)
+                    host.reach.set_own_interest(key, interest)
 
             host.turn(act)
             self.network.run(0.001)
@@ -95,8 +95,8 @@ class World:
     @contextmanager
     def measured(self, name: str) -> Iterator[list[float]]:
         """Measure the turns of a router, in seconds of processor time."""
-        exchange, turns, began = self[name].exchange, [], 0.0
-        begin, finish = exchange.begin_turn, exchange.finish_turn
+        hub, turns, began = self[name].hub, [], 0.0
+        begin, finish = hub.begin_turn, hub.finish_turn
 
         def begin_turn() -> None:
             nonlocal began
@@ -107,14 +107,14 @@ class World:
             finish()
             turns.append(time.process_time() - began)
 
-        exchange.begin_turn, exchange.finish_turn = begin_turn, finish_turn  # type: ignore[method-assign]
+        hub.begin_turn, hub.finish_turn = begin_turn, finish_turn  # type: ignore[method-assign]
         gc.collect()
         gc.disable()
         try:
             yield turns
         finally:
             gc.enable()
-            exchange.begin_turn, exchange.finish_turn = begin, finish  # type: ignore[method-assign]
+            hub.begin_turn, hub.finish_turn = begin, finish  # type: ignore[method-assign]
 
 
 def routers_learnt(count: int) -> list[float]:
@@ -216,8 +216,8 @@ def route_changed(count: int) -> list[float]:
     world.want("c", count)
     world.enter("a", count)
     with world.measured("a") as turns:
-        world.network.joints["b", "c"].reset()
-        world.network.joints["b", "c"].cut()
+        world.network.connections["b", "c"].reset()
+        world.network.connections["b", "c"].cut()
         world.rest(5)
     path = world["a"].reach.path("c")
     if path is None or path.via != "c":

@@ -305,7 +305,7 @@ class Running:
     plugins: PluginHost
 
     def __init__(self, world: World) -> None:
-        self.exchange = world.exchange
+        self.hub = world.hub
         self.control = world.parts.control
         self.treating = world.parts.treating
         self.journal = Journal()
@@ -425,8 +425,8 @@ def query(kind: str) -> Operation:
         world = World()
         peer, frames = attached(world, count, each, True)
         peer.say(frames)
-        exchange: Any = world.exchange
-        view = RouterView("router", "host", world.configuration, exchange, 0.0)
+        hub: Any = world.hub
+        view = RouterView("router", "host", world.configuration, hub, 0.0)
         asked = Request({"operation": "QUERY", "entityType": kind}, None)
 
         def act() -> None:

@@ -44,7 +44,7 @@ def many(world: World, count: int, address: Callable[[int], str], **fields: Any)
 
 def address_of(world: World, is_meant: Callable[[Address], bool]) -> Address:
     """Return the only address for which `is_meant` is true."""
-    (found,) = filter(is_meant, world.exchange.table.addresses())
+    (found,) = filter(is_meant, world.hub.table.addresses())
     return found
 
 
@@ -71,7 +71,7 @@ def close_connector(count: int) -> list[float]:
     peer: Any = many(world, count, each, receives=True)
 
     def act() -> None:
-        world.turn(lambda: close_in_order(world.exchange, [peer], "it is deleted"))
+        world.turn(lambda: close_in_order(world.hub, [peer], "it is deleted"))
         world.rest()
 
     return measured(world, act)
@@ -84,7 +84,7 @@ def overdraw(count: int) -> list[float]:
     sender = many(world, count, one, receives=False)
     for number in range(count):
         sender.transfer(transfers(1, number, number))
-    world.exchange.turn.ledger.connection_limit_bytes = 1
+    world.hub.turn.ledger.connection_limit_bytes = 1
     turns = measured(world, lambda: world.wait(0.25))
     left = sum(
         link.is_attached() for link in sender.connection.local_sessions[0].local_links.values()
@@ -141,8 +141,8 @@ def leave_window(count: int) -> list[float]:
     world = World()
     receiver = many(world, 1, one, receives=True)
     hold(world, 1_000, one)
-    # The others have nothing to do with it. What an exchange knows as pumps are a world's peers.
-    for pump in list(world.exchange.pumps.values())[1:]:
+    # The others have nothing to do with it. What a hub knows as pumps are a world's peers.
+    for pump in list(world.hub.pumps.values())[1:]:
         pump.say(attaches(count // 32, each, receives=False, first=1))  # type: ignore[attr-defined]
     return measured(world, lambda: receiver.say([flow(0, 10_000)]))
 
@@ -206,14 +206,12 @@ def read_metrics(
         world = World()
         many(world, count, lambda number: address(number // links), receives=True)
         many(world, max(1, count // links), address, receives=False)
-        exchange: Any = world.exchange
-        exposition = Exposition(exchange, MetricsSettings(address_label_limit=labelled))
+        hub: Any = world.hub
+        exposition = Exposition(hub, MetricsSettings(address_label_limit=labelled))
         collector = exposition.collector
 
         def act() -> None:
-            steps = read_in_steps(
-                exchange, collector.labels, collector.connection_labels, uptime_s=1.0
-            )
+            steps = read_in_steps(hub, collector.labels, collector.connection_labels, uptime_s=1.0)
             is_over = False
             while not is_over:
                 began = time.thread_time()

@@ -89,9 +89,7 @@ def hold(world: World, count: int, text: str) -> None:
 def waiting_at(world: World, phase: int = 0) -> int:
     """How many messages wait at the address."""
     return sum(
-        address.waiting.count
-        for address in world.exchange.table.addresses()
-        if address.phase == phase
+        address.waiting.count for address in world.hub.table.addresses() if address.phase == phase
     )
 
 
@@ -149,7 +147,7 @@ def take_from_edges(count: int) -> list[float]:
     receiver = world.peer()
     receiver.say(attaches(1, one, receives=True))
     hold(world, count, "x")
-    (address,) = (each for each in world.exchange.table.addresses() if each.waiting.count)
+    (address,) = (each for each in world.hub.table.addresses() if each.waiting.count)
     waiting = list(address.waiting)
     address.waiting.clear()
     for number, delivery in enumerate(waiting):

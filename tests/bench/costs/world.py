@@ -74,11 +74,11 @@ class World:
         tokens = (f"{number:020x}" for number in itertools.count())
         self.configuration = Configuration() if configuration is None else configuration
         self.parts = Parts(self.configuration, lambda: next(tokens), self._clock)
-        self.exchange = self.parts.exchange
-        self.exchange.provide_for(ConnectionSettings("").max_frame_size)
-        self.forwarder = self.exchange.forwarder
+        self.hub = self.parts.hub
+        self.hub.provide_for(ConnectionSettings("").max_frame_size)
+        self.forwarder = self.hub.forwarder
         # what is measured is not what happens beyond the limits
-        ledger = self.exchange.turn.ledger
+        ledger = self.hub.turn.ledger
         ledger.limit_bytes = ledger.connection_limit_bytes = NO_LIMIT_BYTES
         self.turns: list[float] = []
 
@@ -91,11 +91,11 @@ class World:
 
     def turn(self, act: Callable[[], object]) -> None:
         """Take one turn, and note how long it took."""
-        exchange = self.exchange
+        hub = self.hub
         began = time.thread_time()
-        exchange.begin_turn()
+        hub.begin_turn()
         act()
-        exchange.finish_turn()
+        hub.finish_turn()
         self.turns.append(time.thread_time() - began)
 
     def wait(self, seconds: float) -> None:
@@ -105,7 +105,7 @@ class World:
 
     def look(self) -> None:
         """Look at the clocks, and go on while the router has more to do at once."""
-        looks = self.exchange.looks()
+        looks = self.hub.timer_turns()
         is_over = False
         while not is_over:
             began = time.thread_time()
@@ -115,20 +115,20 @@ class World:
 
     def lose(self, peers: Sequence[Peer]) -> None:
         """Lose the sockets of some peers, many in each round of the event loop."""
-        exchange = self.exchange
+        hub = self.hub
         for first in range(0, len(peers), LOST_A_ROUND):
             began = time.thread_time()
             for peer in peers[first : first + LOST_A_ROUND]:
-                exchange.close(peer)
-            exchange.go_on()
+                hub.close(peer)
+            hub.do_deferred_work()
             self.turns.append(time.thread_time() - began)
         self.rest()
 
     def rest(self) -> None:
         """Do what the router has put off to later turns."""
-        while self.exchange.has_work():
+        while self.hub.has_work():
             began = time.thread_time()
-            self.exchange.go_on()
+            self.hub.do_deferred_work()
             self.turns.append(time.thread_time() - began)
 
 
@@ -140,7 +140,7 @@ class Peer:
         self.connection = Connection(
             ConnectionSettings(**{**ROUTERS_SIDE, **settings}),
             world.forwarder,
-            world.exchange.turn,
+            world.hub.turn,
             "peer",
             False,
         )
@@ -150,9 +150,9 @@ class Peer:
         # nothing is heard of it any more
         self.is_silent = False
         self.tap = None
-        self.tally = None
+        self.counters = None
         pump: Any = self
-        self.number = world.exchange.enter(pump)
+        self.number = world.hub.enter(pump)
         self._sessions = itertools.count()
         self._mapped = 0
         self.container = container or f"peer-{id(self)}"
@@ -177,7 +177,7 @@ class Peer:
         """Have the router read this, as much at once as it does; each read is a turn or more."""
         world, connection = self.world, self.connection
         octets = b"".join(frames)
-        buffer = world.exchange.buffer
+        buffer = world.hub.buffer
         for start in range(0, len(octets), READ_BYTES):
             piece = octets[start : start + READ_BYTES]
             kept = connection.prepare(buffer)
@@ -202,7 +202,7 @@ class Peer:
         """Lose the socket."""
         self.world.lose([self])
 
-    # What an exchange asks of a pump.
+    # What a hub asks of a pump.
 
     def refuse_deliveries(self) -> None:
         """Take no more deliveries: the connection is closed in a later turn."""
@@ -210,7 +210,7 @@ class Peer:
 
     def close(self) -> None:
         """Resolve what the connection carried."""
-        self.world.exchange.leave(self.number)
+        self.world.hub.leave(self.number)
         self.connection.end_of_input()
 
     def send(self) -> None:
@@ -224,7 +224,7 @@ class Peer:
     def tick(self) -> None:
         """Look at the connection's clocks."""
         if not self.is_silent:
-            self.connection.last_received = self.world.exchange.turn.now
+            self.connection.last_received = self.world.hub.turn.now
         self.connection.tick()
 
     def event_received(self, event: object) -> None:

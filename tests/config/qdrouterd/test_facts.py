@@ -34,7 +34,7 @@ def test_every_loss_has_its_meaning() -> None:
             continue
         fields = {file_name(field.name) for field in attrs.fields(ours[name].settings)}
         for key, attribute in entity.attributes.items():
-            if key not in fields and not attribute.vain:
+            if key not in fields and not attribute.had_no_effect:
                 assert attribute.meaning or attribute.default is not None, f"{name}.{key}"
 
 

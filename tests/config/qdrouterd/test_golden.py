@@ -11,8 +11,8 @@ import pytest
 
 from router.config.load import parse_configuration, read_text
 from router.config.qdrouterd.converting import format_converted
-from router.config.qdrouterd.form import detect_form
 from router.config.qdrouterd.reading import InvalidDispatch, parse_dispatch
+from router.config.qdrouterd.syntax import detect_syntax
 
 GOLDEN = Path(__file__).with_name("golden")
 FILES = sorted(file.name for file in GOLDEN.iterdir() if file.suffix in (".conf", ".json"))
@@ -23,7 +23,7 @@ def report(name: str) -> str:
     file = GOLDEN / name
     text = read_text(file)
     try:
-        moved = parse_dispatch(text, detect_form(text, file.suffix), source=name, folder=GOLDEN)
+        moved = parse_dispatch(text, detect_syntax(text, file.suffix), source=name, folder=GOLDEN)
     except InvalidDispatch as refused:
         return "\n".join([*map(str, refused.mistakes), *refused.report.lines(), ""])
     return "\n".join([moved.report.summary(), *moved.report.lines(), ""])
@@ -34,7 +34,7 @@ def converted(name: str) -> str:
     file = GOLDEN / name
     text = read_text(file)
     moved = parse_dispatch(
-        text, detect_form(text, file.suffix), source=name, folder=GOLDEN, weaker_security=True
+        text, detect_syntax(text, file.suffix), source=name, folder=GOLDEN, weaker_security=True
     )
     toml = format_converted(moved)
     assert parse_configuration(toml, source=name, folder=GOLDEN) == moved.configuration

@@ -10,9 +10,9 @@ from hypothesis import given, strategies as st
 
 from router.config.mistakes import InvalidConfiguration
 from router.config.model import Configuration
-from router.config.qdrouterd.form import Form
 from router.config.qdrouterd.reading import InvalidDispatch, LoadedDispatch, parse_dispatch
 from router.config.qdrouterd.report import FLAG
+from router.config.qdrouterd.syntax import Syntax
 
 SHIPPED = """\
 router {
@@ -31,9 +31,11 @@ address {
 """
 
 
-def moved(text: str, form: Form = "sections", *, weaker_security: bool = False) -> LoadedDispatch:
+def moved(
+    text: str, syntax: Syntax = "sections", *, weaker_security: bool = False
+) -> LoadedDispatch:
     """Return what becomes of a text."""
-    return parse_dispatch(text, form, source="f", weaker_security=weaker_security)
+    return parse_dispatch(text, syntax, source="f", weaker_security=weaker_security)
 
 
 def test_what_everybody_begins_with() -> None:
@@ -110,6 +112,6 @@ def test_files_are_beside_it(tmp_path: Path) -> None:
     st.sampled_from(["sections", "json"]),
     st.booleans(),
 )
-def test_no_text_makes_it_fail(text: str, form: Form, weaker: bool) -> None:
+def test_no_text_makes_it_fail(text: str, syntax: Syntax, weaker: bool) -> None:
     with contextlib.suppress(InvalidConfiguration):
-        assert isinstance(moved(text, form, weaker_security=weaker).configuration, Configuration)
+        assert isinstance(moved(text, syntax, weaker_security=weaker).configuration, Configuration)

@@ -99,7 +99,7 @@ def test_so_many_uplinks_are_used_as_are_wanted_by_now() -> None:
         host.turn(partial(host.control.configure_uplinks, configuration))
         world.run(2)
         assert [len(world.edges_of(each).active) for each in ("I1", "I2")] == used
-        assert [("HE" in world.host(each).reach.here) for each in ("I1", "I2")] == [
+        assert [("HE" in world.host(each).reach.own_interests) for each in ("I1", "I2")] == [
             bool(each) for each in used
         ]
 
@@ -108,7 +108,7 @@ def test_so_many_uplinks_are_used_as_are_wanted_by_now() -> None:
 def test_what_an_interior_must_not_say_ends_the_connection(octets: bytes) -> None:
     world = one_interior("E")
     edge = world.edge_at("E")
-    (connection,) = edge.proxies.told
+    (connection,) = edge.proxies.reported_states
     with pytest.raises(AmqpError):
         edge.message_received(connection, octets)
 
@@ -126,13 +126,13 @@ def test_management_hears_which_connections_are_used() -> None:
     world.edge("E", "I1", "I2")
     world.start()
     edge = world.edge_at("E")
-    ends = [world.network.joints["E", each].ends for each in ("I1", "I2")]
-    told = [edge.use_of(pair[0].connection) for pair in ends if pair is not None]
+    ends = [world.network.connections["E", each].ends for each in ("I1", "I2")]
+    told = [edge.uplink_state(pair[0].connection) for pair in ends if pair is not None]
     assert told == [(True, "in use"), (False, "standby for to-I1")]
     there = [
-        world.edges_of(each).use_of(pair[1].connection)
+        world.edges_of(each).uplink_state(pair[1].connection)
         for each, pair in zip(("I1", "I2"), ends, strict=True)
         if pair is not None
     ]
     assert there == [(True, None), (False, None)]
-    assert edge.use_of(Connection.__new__(Connection)) == (None, None)
+    assert edge.uplink_state(Connection.__new__(Connection)) == (None, None)

@@ -37,7 +37,7 @@ class Interior:
 
     def finish(self) -> None:
         """At the end of a turn."""
-        self.watching.tell()
+        self.watching.send_changes()
 
     def edge(self, number: int = 0) -> tuple[EdgeWatches, list[Message]]:
         told: list[Message] = []
@@ -46,11 +46,11 @@ class Interior:
     def changed(self, name: str, phase: int = 0) -> None:
         address = self.router.table.in_use(name, phase)
         self.watching.address_changed(address or Address(name, BALANCED, phase=phase))
-        self.watching.tell()
+        self.watching.send_changes()
 
     def watch(self, watcher: EdgeWatches, *keys: str) -> None:
         self.watching.received(watcher, Watch(keys))
-        self.watching.tell()
+        self.watching.send_changes()
 
 
 def places(told: list[Message]) -> list[InteriorAddress]:
@@ -97,10 +97,10 @@ def test_other_routers_count_with_how_they_treat_the_address() -> None:
     interior.watch(edge, "M0m")
     told.clear()
     interior.reach.set_interest("B", "M0m", Interest(MULTICAST))
-    interior.watching.tell()
+    interior.watching.send_changes()
     assert places(told) == [InteriorAddress("M0m", True, MULTICAST)]
     interior.reach.set_interest("B", "M0m", None)
-    interior.watching.tell()
+    interior.watching.send_changes()
     assert places(told) == [InteriorAddress("M0m", False, UNKNOWN_TREATMENT)]
 
 
@@ -145,13 +145,13 @@ def test_names_that_say_where_they_are() -> None:
     interior.watch(edge, "M0_topo/0/B/temp.1", "M0_edge/E2/temp.1", "M0_edge/E2")
     assert [place.is_reached for place in places(told)] == [False, False, False]
     interior.reach.set_paths({}, {"B": Path("B", 1)}, lambda _: None)
-    interior.watching.tell()
+    interior.watching.send_changes()
     assert places(told) == [InteriorAddress("M0_topo/0/B/temp.1", True, UNKNOWN_TREATMENT)]
     interior.reach.set_interest("B", "HE2", Interest(CLOSEST))
-    interior.watching.tell()
+    interior.watching.send_changes()
     assert [place.is_reached for place in places(told)] == [True]
     interior.reach.set_paths({}, {}, lambda _: None)
-    interior.watching.tell()
+    interior.watching.send_changes()
     assert [place.is_reached for place in places(told)] == [False, False]
 
 
@@ -189,13 +189,13 @@ def watching_many(start: str) -> tuple[Interior, EdgeWatches, list[Message], lis
     at = Interior()
     at.router.forwarder.network.edges = at
     looked: list[str] = []
-    place_of = at.watching.place_of
+    state_of = at.watching.state_of
 
     def look(key: str, side: int) -> tuple[bool, int]:
         looked.append(key)
-        return place_of(key, side)
+        return state_of(key, side)
 
-    at.watching.place_of = look  # type: ignore[method-assign]
+    at.watching.state_of = look  # type: ignore[method-assign]
     edge, told = at.edge()
     at.router.is_patient = True
     for message in watches((f"M0{start}{number}", True) for number in range(MANY)):
@@ -206,26 +206,26 @@ def watching_many(start: str) -> tuple[Interior, EdgeWatches, list[Message], lis
 def test_very_many_are_looked_at_in_later_turns_and_each_is_told() -> None:
     at, edge, told, looked = watching_many("q")
     at.router.is_patient = False
-    assert most_in_a_turn(at.router, lambda: len(looked), at.watching.tell) <= MOST
-    assert {each.key for each in places(told)} == set(edge.told)
+    assert most_in_a_turn(at.router, lambda: len(looked), at.watching.send_changes) <= MOST
+    assert {each.key for each in places(told)} == set(edge.sent_states)
     assert len(looked) == MANY
     told.clear()
     at.reach.set_interest("b", "M0q999", Interest(BALANCED))
     at.reach.set_paths({"b": at.client.connection}, {"b": Path("b", 1)}, lambda _: None)
-    at.watching.tell()
+    at.watching.send_changes()
     at.router.finish_turn()
     assert len(looked) == MANY + 1
 
 
 def test_what_is_not_watched_any_more_is_not_told() -> None:
     at, edge, told, looked = watching_many("q")
-    at.watching.tell()
+    at.watching.send_changes()
     assert 0 < len(looked) < MANY
     at.watching.received(edge, Watch((), ("M0q998",)))
     at.watching.left(edge)
     at.watching.received(edge, Watch(("M0q999", "M0new")))
     at.router.catch_up()
-    assert set(at.watching.by_key) == set(edge.told) == {"M0q999", "M0new"}
+    assert set(at.watching.by_key) == set(edge.sent_states) == {"M0q999", "M0new"}
     assert {"M0q999", "M0new"} <= {each.key for each in places(told)}
     assert len(looked) < MANY
 
@@ -256,4 +256,4 @@ def test_ways_that_change_are_looked_at_in_later_turns() -> None:
     )
     assert count <= MOST
     assert len(looked) == MANY
-    assert {each.key for each in places(told) if each.is_reached} == set(edge.told)
+    assert {each.key for each in places(told) if each.is_reached} == set(edge.sent_states)

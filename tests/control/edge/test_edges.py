@@ -27,11 +27,11 @@ def test_an_edge_that_stands_still_is_given_up() -> None:
     world.host("E").pause()
     world.run(11)
     assert sender.credit == 0
-    assert "HE" not in world.host("I").reach.here
+    assert "HE" not in world.host("I").reach.own_interests
     world.host("E").resume()
     world.run(20)
     assert sender.credit > 0
-    assert "HE" in world.host("I").reach.here
+    assert "HE" in world.host("I").reach.own_interests
 
 
 def test_single_messages_to_addresses_at_edges() -> None:
@@ -88,7 +88,7 @@ def test_who_receives_at_another_router_is_told_in_the_turn_in_which_it_is_known
     assert sender.count() == {"accepted": 10}
     world.network.containers[inbox].close()
     world.run(1)
-    [told] = world.edge_at("E1").proxies.told.values()
+    [told] = world.edge_at("E1").proxies.reported_states.values()
     assert not told["M0q"].is_reached
 
 
@@ -148,7 +148,7 @@ def test_an_edge_that_comes_and_goes_within_a_turn_is_looked_for_once() -> None:
     host.turn(flood)
     world.run(0.01)
     assert looked == 1
-    assert "HE" not in host.reach.here
+    assert "HE" not in host.reach.own_interests
 
 
 def sending_to_edge(count: int) -> World:

@@ -33,17 +33,17 @@ def keys(count: int, start: str = "k") -> list[str]:
 
 def test_few_are_told_at_once() -> None:
     teller = Teller()
-    teller.telling.tell("a", keys(AT_ONCE - 1))
+    teller.telling.queue_keys("a", keys(AT_ONCE - 1))
     assert teller.told == {"a": keys(AT_ONCE - 1)}
     assert not teller.deferred
-    teller.telling.tell("a", [])
+    teller.telling.queue_keys("a", [])
     assert not teller.deferred
 
 
 def test_of_many_the_last_are_told_in_later_turns_in_their_order() -> None:
     teller = Teller()
-    teller.telling.tell("a", keys(1000))
-    teller.telling.tell("b", keys(900))
+    teller.telling.queue_keys("a", keys(1000))
+    teller.telling.queue_keys("b", keys(900))
     assert [len(each) for each in teller.told.values()] == [AT_ONCE, AT_ONCE]
     # each has its turn
     teller.deferred.step()
@@ -55,20 +55,20 @@ def test_of_many_the_last_are_told_in_later_turns_in_their_order() -> None:
 
 def test_what_is_to_be_told_besides_follows() -> None:
     teller = Teller()
-    teller.telling.tell("a", keys(1000))
-    teller.telling.tell("a", keys(3, "other"))
+    teller.telling.queue_keys("a", keys(1000))
+    teller.telling.queue_keys("a", keys(3, "other"))
     teller.rest()
     assert teller.told == {"a": keys(1000) + keys(3, "other")}
-    teller.telling.tell("a", ["again"])
+    teller.telling.queue_keys("a", ["again"])
     assert teller.told["a"][-1] == "again"
 
 
 def test_who_is_gone_is_told_nothing() -> None:
     teller = Teller()
-    teller.telling.tell("a", keys(1000))
+    teller.telling.queue_keys("a", keys(1000))
     teller.telling.drop("a")
     teller.telling.drop("unknown")
     # one of the same name is another one
-    teller.telling.tell("a", keys(1000, "new"))
+    teller.telling.queue_keys("a", keys(1000, "new"))
     teller.rest()
     assert teller.told["a"] == keys(AT_ONCE) + keys(1000, "new")

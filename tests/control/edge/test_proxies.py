@@ -184,7 +184,7 @@ def test_copies_for_those_beyond_wait_as_long_as_it_takes() -> None:
     assert sender.count() == {}
     assert plan.live is not None
     plan.live.session.grant(plan.live.link, 10, False)
-    plan.live.client.note()
+    plan.live.client.schedule_output()
     world.run(1)
     assert len(late) == 3
     assert sender.count() == {"accepted": 3}
@@ -390,7 +390,7 @@ def test_what_is_watched_is_told_to_an_uplink_in_several_turns() -> None:
     world = sending_up(MANY)
     proxies = world.edge_at("E").proxies
     host = world.host("E")
-    (connection,) = proxies.told
+    (connection,) = proxies.reported_states
     said: list[tuple[str, bool]] = []
     proxies._watch = lambda _, changes: said.extend(changes)
     proxies._telling._deferred.left = 0
@@ -430,7 +430,7 @@ def test_what_is_treated_otherwise_beyond_is_treated_so_here() -> None:
     world.sender("E", "q")
     world.run(1)
     host, proxies = world.host("E"), world.edge_at("E").proxies
-    (connection,) = proxies.told
+    (connection,) = proxies.reported_states
     address = host.forwarder.table.in_use("q")
     assert address is not None
     for treatment in (CLOSEST, MULTICAST, CLOSEST):

@@ -57,7 +57,7 @@ def test_so_many_are_attached_at_a_time() -> None:
 def test_what_is_not_wanted_before_it_is_answered_goes() -> None:
     world = one_interior("E")
     lines = world.edge_at("E").proxies.lines
-    (connection,) = world.edge_at("E").proxies.told
+    (connection,) = world.edge_at("E").proxies.reported_states
     for receives in (True, False):
         proxy = Proxy("q", 0, receives)
         for _ in range(3):

@@ -127,7 +127,7 @@ def test_an_edge_hears_even_of_nothing() -> None:
 
 def test_an_edges_containers_are_there_while_it_uses_the_connection() -> None:
     side = Side(InteriorLinkRoutes)
-    here = side.router.forwarder.reach.here
+    here = side.router.forwarder.reach.own_interests
     connection, other = side.connect("e"), side.connect("e")
     neighbour = side.connect("f")
     side.told.clear()
@@ -422,7 +422,7 @@ def uses(mesh: Mesh, edge: str, at: str) -> bool:
     end = mesh[edge].ends.get(at)
     router = mesh[edge].edge
     assert router is not None
-    return end is not None and bool(router.use_of(end.connection)[0])
+    return end is not None and bool(router.uplink_state(end.connection)[0])
 
 
 # Very many.
@@ -468,7 +468,7 @@ def test_very_many_come_and_go_in_later_turns(kind: Any) -> None:
     assert not list(side.router.forwarder.link_routes.routes())
     use(side, connection, is_used=True)
     side.router.finish_turn()
-    told = side.routes.told[connection]
+    told = side.routes.advertised[connection]
     if kind is InteriorLinkRoutes:
         turn(lambda: side.routes.left(connection))
     else:
@@ -491,7 +491,7 @@ def test_an_edge_that_changes_its_mind_again_and_again_moves_nothing() -> None:
     assert len(changed) <= 2 * 128
     side.router.catch_up()
     assert len(changed) <= 4 * 128
-    assert len(side.router.forwarder.reach.here) == MANY
+    assert len(side.router.forwarder.reach.own_interests) == MANY
 
 
 def test_what_is_told_while_outlets_are_made_counts() -> None:
@@ -502,11 +502,11 @@ def test_what_is_told_while_outlets_are_made_counts() -> None:
     side.routes.received(connection, Routes(("Cnew", "Cq0"), ("Cq998", "Cq1")))
     side.routes.received(connection, Routes(("Cq1",), ("Cnew",)))
     side.router.catch_up()
-    assert len(side.router.forwarder.reach.here) == MANY - 1
+    assert len(side.router.forwarder.reach.own_interests) == MANY - 1
     assert [side.has(each) for each in ("q0", "q1", "q998", "new")] == [True, True, False, False]
     use(side, connection, is_used=False)
     side.router.catch_up()
-    assert side.router.forwarder.reach.here == {}
+    assert side.router.forwarder.reach.own_interests == {}
 
 
 def test_routes_of_another_uplink_are_there_before_those_of_the_first_go() -> None:
@@ -523,7 +523,7 @@ def test_routes_of_another_uplink_are_there_before_those_of_the_first_go() -> No
     side.routes.use([second])
     side.router.catch_up()
     assert set(counts) == {MANY}
-    assert not side.routes.told[first].is_open
+    assert not side.routes.advertised[first].is_open
     for each in side.router.forwarder.link_routes.routes():
         assert set(each.far) == {second}
 
@@ -582,7 +582,7 @@ def give_containers(world: World, router: str, *prefixes: str) -> None:
     host = world.host(router)
     (connection,) = (
         pump.connection
-        for pump in host.exchange.pumps.values()
+        for pump in host.hub.pumps.values()
         if pump.connection.settings.role == "normal"
     )
 
@@ -598,7 +598,7 @@ def give_containers(world: World, router: str, *prefixes: str) -> None:
 
 def has(world: World, router: str, address: str) -> bool:
     route = world.host(router).forwarder.link_routes.find(address, is_sender=True)
-    return route is not None and route.next_outlet(world.network.agenda.clock()) is not None
+    return route is not None and route.next_outlet(world.network.scheduler.clock()) is not None
 
 
 def test_routes_are_known_everywhere_and_go_with_their_edge() -> None:
@@ -662,12 +662,12 @@ def test_a_router_of_an_earlier_version_goes_on_as_before(
 def test_an_edge_that_tells_of_too_many_is_cut_off_and_all_of_them_are_gone() -> None:
     world = one_interior("E")
     edge = world.edge_at("E")
-    (connection,) = edge.routes.told
+    (connection,) = edge.routes.advertised
     many = [(f"Cq{number}", True) for number in range(MAX_FROM_EDGE + 1)]
     world.host("E").turn(lambda: edge.routes._say(connection, many))
     world.run(0.3)
     assert not list(world.host("I").forwarder.link_routes.routes())
-    assert not world.host("I").reach.here.keys() & {"Cq0", "Cq1"}
+    assert not world.host("I").reach.own_interests.keys() & {"Cq0", "Cq1"}
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ def closed(network: Network, name: str) -> list[tuple[str, bool]]:
         if type(event).__name__ == "ConnectionClosed":
             found.append((str(event.error and event.error.condition), event.by_peer))
 
-    network.hosts[name].born.append(lambda host: host.exchange.listeners.append(hear))
+    network.hosts[name].on_start.append(lambda host: host.hub.listeners.append(hear))
     return found
 
 
@@ -111,10 +111,10 @@ def test_what_is_wanted_here_is_known_elsewhere_in_a_moment_and_no_longer_than_i
     network = line("A", "B", "C")
     network.run(2)
     reach, interest = network.hosts["A"].reach, Interest(1)
-    network.hosts["A"].turn(lambda: reach.want("M0orders", interest))
+    network.hosts["A"].turn(lambda: reach.set_own_interest("M0orders", interest))
     network.run(0.1)
     assert network.hosts["C"].reach.wanted == {"M0orders": {"A": interest}}
-    network.hosts["A"].turn(lambda: reach.want("M0orders", None))
+    network.hosts["A"].turn(lambda: reach.set_own_interest("M0orders", None))
     network.run(0.1)
     assert network.hosts["C"].reach.wanted == {}
 
@@ -126,7 +126,7 @@ def test_what_changes_in_one_turn_is_told_at_once() -> None:
 
     def want() -> None:
         for number in range(1000):
-            one.reach.want(f"M0a{number}", Interest(1))
+            one.reach.set_own_interest(f"M0a{number}", Interest(1))
 
     before = adjacency(one).messages["out", "MAU"]
     one.turn(want)
@@ -138,7 +138,7 @@ def test_what_changes_in_one_turn_is_told_at_once() -> None:
 def test_a_router_that_is_killed_is_gone_at_once_and_comes_back_as_another() -> None:
     network = line("A", "B", "C")
     network.run(2)
-    network.hosts["C"].turn(lambda: network.hosts["C"].reach.want("M0q", Interest(1)))
+    network.hosts["C"].turn(lambda: network.hosts["C"].reach.set_own_interest("M0q", Interest(1)))
     network.run(0.1)
     assert "M0q" in network.hosts["A"].reach.wanted
     network.hosts["C"].kill()
@@ -178,7 +178,7 @@ def test_who_stood_still_does_not_take_the_others_for_silent() -> None:
     one.pause()
     network.run(10)
     # its clocks are looked at before anything is read
-    one.exchange.check_timers()
+    one.hub.check_timers()
     assert len(adjacency(one).peerings) == 1
     one.resume()
     network.run(2)
@@ -296,7 +296,7 @@ def edge_and_interior(connections: int = 1) -> tuple[Network, dict[str, Edges]]:
         adjacency(host).edges = edges[host.name] = Edges()
 
     for host in network.hosts.values():
-        host.born.append(born)
+        host.on_start.append(born)
     for _ in range(connections):
         join(network, "E", "A", role="edge")
     network.start()
@@ -358,7 +358,7 @@ def test_a_control_link_that_is_lost_takes_its_connection_with_it() -> None:
         if type(event).__name__ == "ConnectionClosed":
             endings.append(str(event.error.condition))
 
-    network.hosts["A"].exchange.listeners.append(hear)
+    network.hosts["A"].hub.listeners.append(hear)
     [here] = adjacency(network.hosts["A"]).peerings.values()
     [there] = adjacency(network.hosts["B"]).peerings.values()
     session = next(iter(there.connection.local_sessions.values()))
@@ -400,7 +400,7 @@ def test_an_edge_that_has_more_said_than_it_takes_is_given_up() -> None:
 def test_news_is_told() -> None:
     network = line("A", "B")
     news: list[News] = []
-    network.hosts["A"].born.append(lambda host: adjacency(host).watchers.append(news.append))
+    network.hosts["A"].on_start.append(lambda host: adjacency(host).watchers.append(news.append))
     network.restart("A")
     network.run(6)
     network.hosts["B"].kill()
@@ -418,7 +418,7 @@ def test_very_much_that_is_wanted_is_noted_bit_by_bit() -> None:
 
     def want(interest: Interest | None) -> None:
         for number in range(total):
-            one.reach.want(f"M0a{number}", interest)
+            one.reach.set_own_interest(f"M0a{number}", interest)
 
     most, before = 0, 0
 
@@ -434,11 +434,11 @@ def test_very_much_that_is_wanted_is_noted_bit_by_bit() -> None:
 
     other.reach.on_wanted.append(hear)
     finish = adjacency(other).finish
-    other.exchange.ending = end
+    other.hub.turn_end_callback = end
     for interest in (Interest(1), None):
         one.turn(partial(want, interest))
         # what comes later does not overtake it
-        one.turn(lambda: one.reach.want("M0a0", Interest(2)))
+        one.turn(lambda: one.reach.set_own_interest("M0a0", Interest(2)))
         network.run(2)
         assert len(other.reach.wanted) == (total if interest else 1)
         assert other.reach.wanted["M0a0"] == {"A": Interest(2)}

@@ -17,10 +17,10 @@ def test_a_neighbour_is_charged_for_the_addresses_that_it_tells_of() -> None:
     # c's addresses come to a by way of b
     world.want("c", 200)
     world.rest(2)
-    protocol = world["a"].exchange.network.protocol
+    protocol = world["a"].hub.network.protocol
     told = charged(world, "a", "b")
     assert told == protocol.mobile.octets_told["b"] > 200 * len("M0address/")
-    assert world["a"].exchange.turn.ledger.by_kind[ROUTES] == told
+    assert world["a"].hub.turn.ledger.by_kind[ROUTES] == told
     assert charged(world, "b", "a") < told
     world.want("c", 200, None)
     world.rest(2)
@@ -36,4 +36,4 @@ def test_nothing_is_charged_to_a_connection_that_is_over() -> None:
     world["b"].kill()
     world.rest(2)
     assert account.total == 0
-    assert world["a"].exchange.turn.ledger.by_kind[ROUTES] == 0
+    assert world["a"].hub.turn.ledger.by_kind[ROUTES] == 0

@@ -117,11 +117,11 @@ def test_what_waits_is_bounded_and_does_not_last() -> None:
     for number in range(1000):
         forger.say(Withdrawal("a", 10**6 + number, OLDER))
         forger.states(LinkState("a", OLDER + number % 500, 1 + number, {"b": 1}))
-    assert len(protocol.rivals.waiting()) == duplicate_ids.MOST_WAITING
-    assert protocol.rivals.count() <= duplicate_ids.MOST_HEARD + len(protocol.states.records)
+    assert len(protocol.duplicate_ids.waiting()) == duplicate_ids.MOST_WAITING
+    assert protocol.duplicate_ids.count() <= duplicate_ids.MOST_HEARD + len(protocol.states.records)
     forger.network.run(2 * forger.network.timing.max_age_s)
-    assert protocol.rivals.waiting() == []
-    assert protocol.rivals.count() == 0
+    assert protocol.duplicate_ids.waiting() == []
+    assert protocol.duplicate_ids.count() == 0
     forger.check()
 
 
@@ -149,4 +149,4 @@ def test_a_neighbour_speaks_for_itself() -> None:
         forger.say()
     forger.check()
     # it has been told, and goes on from there: who believes the forger hears better
-    assert a.protocol.saying.said.state.seq > seq + 5
+    assert a.protocol.own_state.last.state.seq > seq + 5

@@ -34,7 +34,7 @@ class TwoEdges(World):
         # and at J how many times by then
         self.times: list[int] = []
         for name in "IJ":
-            self.interior(name).born.append(self._listen)
+            self.interior(name).on_start.append(self._listen)
         self.between("I", "J")
         self.edge("E", "I")
         other = self.edge("F", "J")
@@ -91,7 +91,7 @@ def test_the_second_one_is_refused_with_where_the_first_one_is() -> None:
         if isinstance(event, ConnectionClosed) and event.error is not None:
             heard.append(f"{event.error.condition} {event.error.description}")
 
-    world.host("F").born.append(lambda host: host.exchange.listeners.append(hear))
+    world.host("F").on_start.append(lambda host: host.hub.listeners.append(hear))
     world.host("F").start()
     world.run(5)
     assert world.connected("I") == ["E"]
@@ -114,10 +114,10 @@ def test_the_second_one_is_refused_with_where_the_first_one_is() -> None:
     # once the first one has gone the other one may have it
     world.host("E").kill()
     assert world.network.run_until(lambda: world.connected("J") == ["E"], 60)
-    away = [key for key in world.host("J").reach.here if key.startswith("J")]
+    away = [key for key in world.host("J").reach.own_interests if key.startswith("J")]
     assert len(away) == 1
     world.run(AWAY_S + 1)
-    assert world.host("J").reach.here.keys() == {"HE", f"IE/{instance(world, 'F')}"}
+    assert world.host("J").reach.own_interests.keys() == {"HE", f"IE/{instance(world, 'F')}"}
 
 
 def test_two_that_start_in_the_same_millisecond_are_two() -> None:
@@ -181,7 +181,7 @@ def test_one_edge_may_use_two_interiors() -> None:
     world.host("E").kill()
     world.run(1)
     for name in "IJ":
-        assert not world.host(name).reach.here
+        assert not world.host(name).reach.own_interests
     # it is another run by now, at once
     world.host("E").start()
     world.run(5)

@@ -34,28 +34,31 @@ class Starting:
 
 def test_connectors_are_waited_for_and_then_what_their_peers_know() -> None:
     starting = Starting()
-    assert starting.sync.lacks() == "the connector to-b has not reached its router yet"
+    assert starting.sync.missing_reason() == "the connector to-b has not reached its router yet"
     starting.network.hosts["B"].start()
     network = starting.network
     assert network.run_until(lambda: bool(starting.adjacency.peerings))
     starting.unreached.clear()
-    assert starting.sync.lacks() == "the neighbours have not sent all routes and addresses yet"
+    assert (
+        starting.sync.missing_reason()
+        == "the neighbours have not sent all routes and addresses yet"
+    )
     network.run(2)
-    assert starting.sync.lacks() is None
+    assert starting.sync.missing_reason() is None
     assert set(network.hosts["A"].reach.paths) == {"B"}
 
 
 def test_what_comes_later_is_no_start_any_more() -> None:
     starting = Starting()
     starting.unreached.clear()
-    assert starting.sync.lacks() is None
+    assert starting.sync.missing_reason() is None
     starting.unreached.append("another")
-    assert starting.sync.lacks() is None
+    assert starting.sync.missing_reason() is None
 
 
 def test_patience_has_an_end() -> None:
     starting = Starting()
     starting.network.run(PATIENCE_S - 1)
-    assert starting.sync.lacks() is not None
+    assert starting.sync.missing_reason() is not None
     starting.network.run(2)
-    assert starting.sync.lacks() is None
+    assert starting.sync.missing_reason() is None

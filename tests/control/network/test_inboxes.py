@@ -17,7 +17,7 @@ from router.simulation.network import Network
 
 def turns_of(host: SimulatedRouter) -> list[int]:
     """How much is noted and heard of in each turn of a router from now on."""
-    counts, before = [0], host.exchange.finish_turn
+    counts, before = [0], host.hub.finish_turn
 
     def finish_turn() -> None:
         before()
@@ -26,7 +26,7 @@ def turns_of(host: SimulatedRouter) -> list[int]:
     def hear(_: Any) -> None:
         counts[-1] += 1
 
-    host.exchange.finish_turn = finish_turn  # type: ignore[method-assign]
+    host.hub.finish_turn = finish_turn  # type: ignore[method-assign]
     host.reach.on_wanted.append(hear)
     return counts
 
@@ -68,7 +68,7 @@ def test_much_that_is_said_at_once_takes_many_turns_and_nobody_else_waits_for_al
     counts = turns_of(b)
     said_by(network, "a", *flood(network, "a", 40))
     network.run(0.001)
-    c.turn(lambda: c.reach.want("M0other", Interest(1)))
+    c.turn(lambda: c.reach.set_own_interest("M0other", Interest(1)))
     assert network.run_until(lambda: "M0other" in b.reach.wanted, 1)
     assert len(b.reach.wanted) < 40_000
     network.run(3)

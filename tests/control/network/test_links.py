@@ -87,10 +87,10 @@ def test_no_more_neighbours_than_can_be_told_of_in_one_message() -> None:
         protocol.received(number, Hello(name, 2, 1), 0.0)
     failed = [each for each in protocol.take(0.0) if isinstance(each, LinkFailed)]
     assert {each.condition for each in failed} == {"trioute:unsuitable-router"}
-    links = protocol.saying.said.state.links
+    links = protocol.own_state.last.state.links
     assert len(links) + len(failed) == 1199
     assert len(links) > 700
-    octets = encode_control(LinkStateUpdate((Aged(protocol.saying.said.state, 0),)))
+    octets = encode_control(LinkStateUpdate((Aged(protocol.own_state.last.state, 0),)))
     assert len(octets) <= MAX_CONTROL_BYTES
 
 

@@ -61,5 +61,5 @@ def test_who_takes_nothing_is_stuck() -> None:
     assert part._outboxes.stuck(part.now + 1) == []
     (peering,) = part.peerings.values()
     assert part._outboxes.stuck(part.now + STUCK_S + 1) == [peering]
-    part._outboxes.excuse(part.now + STUCK_S)
+    part._outboxes.extend_deadlines(part.now + STUCK_S)
     assert part._outboxes.stuck(part.now + STUCK_S + 1) == []

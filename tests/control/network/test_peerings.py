@@ -26,13 +26,13 @@ def peering() -> Peering:
 def test_so_many_changes_wait_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(peerings, "MOST_UPDATES", 3)
     one = peering()
-    assert [one.takes(UPDATE) for _ in range(5)] == [True, True, True, False, False]
-    assert one.takes(Hello("a", 1, 1))
+    assert [one.admit(UPDATE) for _ in range(5)] == [True, True, True, False, False]
+    assert one.admit(Hello("a", 1, 1))
     assert (one.updates, one.left_out) == (3, 2)
-    one.leaves(UPDATE)
-    one.leaves(Hello("a", 1, 1))
-    assert one.takes(UPDATE)
-    assert not one.takes(UPDATE)
+    one.count_dequeued(UPDATE)
+    one.count_dequeued(Hello("a", 1, 1))
+    assert one.admit(UPDATE)
+    assert not one.admit(UPDATE)
 
 
 def test_what_was_left_out_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

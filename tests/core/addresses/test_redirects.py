@@ -120,9 +120,9 @@ def test_dynamic_nodes_are_here_whatever_their_names_match() -> None:
 def test_an_error_that_is_long_leaves_out_what_the_peer_knows(length: int) -> None:
     """The description says everything again, and the address is what the peer itself has named."""
     asked = "old/" + "a" * length
-    found = Redirects().of_link(asked, asked, is_sender=True)
+    found = Redirects().error_for_link(asked, asked, is_sender=True)
     assert found is None
-    error = redirecting().of_link(asked, asked, is_sender=True)
+    error = redirecting().error_for_link(asked, asked, is_sender=True)
     assert error is not None
     assert bool(error.description) is (length == 20)
     assert error.info is not None
@@ -134,7 +134,7 @@ def test_what_is_configured_is_said_however_long() -> None:
     redirects = Redirects()
     long = Redirect("h" * 255, "n" * 255, 5672, "a" * 255)
     redirects.add_addresses(False, "a", long, senders=True, receivers=True)
-    error = redirects.of_link("a", "a", is_sender=True)
+    error = redirects.error_for_link("a", "a", is_sender=True)
     assert error is not None
     assert error.info == long.info()
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from router.core.addresses.related import (
     feeding_addresses,
-    forget,
     held_credit,
     producers,
     receiving_addresses,
+    remove_empty_ties,
     served_by,
     tie,
     untie,
@@ -42,7 +42,7 @@ def test_nobody_is_served_where_nobody_receives() -> None:
     assert served_by(fallback) is fallback
     assert receiving_addresses(primary) == []
     # those that there are stay
-    forget(primary)
+    remove_empty_ties(primary)
     assert primary.related_addresses is not None
     alone = Address("r", BALANCED)
     assert (served_by(alone), receiving_addresses(alone), feeding_addresses(alone)) == (

@@ -217,15 +217,15 @@ def test_claims_make_names_available_and_open_what_was_closed() -> None:
     made = table()
     made.rules = Rules([AddressRule(False, "q", "unavailable")], "balanced")
     assert made.enter("q") is None
-    made.claim(Counter(["q"]))
+    made.set_auto_links(Counter(["q"]))
     address = made.enter("q", 3)
     assert address is not None
-    made.claim(Counter())
-    made.claims_changed("q")
+    made.set_auto_links(Counter())
+    made.auto_links_changed("q")
     assert made.enter("q", 3) is None
-    made.claim(Counter(["q"]))
+    made.set_auto_links(Counter(["q"]))
     assert made.enter("q", 3) is None
-    made.claims_changed("q")
+    made.auto_links_changed("q")
     assert made.enter("q", 3) is address
 
 

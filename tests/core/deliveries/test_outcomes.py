@@ -264,13 +264,13 @@ def test_what_passes_at_once_takes_as_long_as_its_turn() -> None:
     address = router.table.in_use("q")
     assert address is not None
     # a turn of which two deliveries left at once, and that took three milliseconds
-    address.is_moving, address.egress_mark = True, address.counters.egress
-    forwarder.relay.moving.append(address)
+    address.is_active, address.egress_mark = True, address.counters.egress
+    forwarder.relay.active_addresses.append(address)
     address.counters.egress += 2
     forwarder.sent(router.turn.now + 0.003)
     after = spread(router.table.total(), "forward_latency")
     assert after[BOUNDS_S.index(5e-3)] == 2
-    assert (address.is_moving, forwarder.relay.moving) == (False, [])
+    assert (address.is_active, forwarder.relay.active_addresses) == (False, [])
     assert receiver.take() == b"x"
 
 
@@ -279,8 +279,8 @@ def test_what_left_an_address_that_is_gone_is_counted_all_the_same() -> None:
     address = router.table.in_use("q")
     assert address is not None
     sender.send(b"x")
-    address.is_moving, address.egress_mark = True, 0
-    router.forwarder.relay.moving.append(address)
+    address.is_active, address.egress_mark = True, 0
+    router.forwarder.relay.active_addresses.append(address)
     sender.detach()
     receiver.detach()
     assert address.successor is router.table.retired

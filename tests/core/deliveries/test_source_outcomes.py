@@ -24,7 +24,7 @@ from router.amqp.performatives import (
     Target,
 )
 from router.amqp.types import Described, Symbol
-from router.core.deliveries.source_outcomes import agree, granted_outcomes
+from router.core.deliveries.source_outcomes import agreed_terms, granted_outcomes
 
 from support.in_memory import ReceivingLink, Router, SendingLink
 
@@ -85,8 +85,8 @@ def test_a_source_of_which_no_outcome_is_known_is_refused(names: tuple[str, ...]
 
 
 def test_usual_terms_are_none() -> None:
-    assert agree(Source("q")) is None
-    assert agree(Source("q", outcomes=tuple(Symbol(name) for name in STANDARD))) is None
+    assert agreed_terms(Source("q")) is None
+    assert agreed_terms(Source("q", outcomes=tuple(Symbol(name) for name in STANDARD))) is None
     assert granted_outcomes(None) == STANDARD
 
 

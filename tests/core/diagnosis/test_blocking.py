@@ -11,7 +11,7 @@ from router.amqp.constants import TerminusExpiryPolicy
 from router.amqp.message import Data, Message, Properties, encode_message
 from router.amqp.performatives import Source, Target
 from router.core.diagnosis import blocking
-from router.core.diagnosis.blocking import MEANINGS, AddressState, Reason, Survey, of_receiver
+from router.core.diagnosis.blocking import MEANINGS, AddressState, Reason, Survey, blocked_reason
 from router.core.model.address import Consumer, Producer
 from router.engine.session import Session
 
@@ -162,10 +162,10 @@ def test_some_of_very_many_links_stand_for_all(
 
     def note(consumer: Consumer) -> Reason | None:
         looked_at.add(consumer)
-        return of_receiver(consumer)
+        return blocked_reason(consumer)
 
     monkeypatch.setattr(blocking, "MOST_LOOKED_AT", 2)
-    monkeypatch.setattr(blocking, "of_receiver", note)
+    monkeypatch.setattr(blocking, "blocked_reason", note)
     some = state(router)
     assert len(looked_at) == 2
     assert (some.receivers, some.senders, some.flow_reason) == ({None: 2}, 3, None)
@@ -260,7 +260,7 @@ def test_multicast_waits_for_the_slowest() -> None:
     sender.send(b"x")
     assert state(router, "m").waiting == 1
     assert quick.take() == b"x"
-    assert of_receiver(_consumers(router)[0]) is None
+    assert blocked_reason(_consumers(router)[0]) is None
     assert reason(slow) is Reason.NO_CREDIT
 
 
@@ -314,4 +314,4 @@ def test_a_receiver_that_resumes() -> None:
     found = state(router)
     assert len(consumer) == found.receivers.get(Reason.RESUMING, 0) == 1
     assert found.credit_reason is Reason.RESUMING
-    assert of_receiver(consumer[0]) is Reason.RESUMING
+    assert blocked_reason(consumer[0]) is Reason.RESUMING

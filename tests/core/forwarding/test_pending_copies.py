@@ -10,7 +10,7 @@ from router.amqp.performatives import Accepted, Modified, Rejected, Released
 from router.core.addresses.bindings import BindingRule, ExchangeRule
 from router.core.addresses.rules import AddressRule
 from router.core.model.address import Address
-from router.engine.deferred import THINGS_AT_ONCE
+from router.engine.deferred import ITEMS_AT_ONCE
 from router.engine.events import ConnectionClosed
 
 from support.in_memory import Client, ReceivingLink, Router
@@ -494,7 +494,7 @@ def crowd(count: int, credit: int) -> tuple[Router, list[ReceivingLink]]:
 
 
 def test_a_message_that_waits_for_very_many_is_aborted_over_several_turns() -> None:
-    router, receivers = crowd(THINGS_AT_ONCE + 100, credit=1)
+    router, receivers = crowd(ITEMS_AT_ONCE + 100, credit=1)
     first, sender = router.client().sender("q"), router.client().sender("q")
     first.send(message("first"))
     sender.send(message("second")[:-2], more=True)
@@ -518,7 +518,7 @@ def test_a_message_that_waits_for_very_many_is_aborted_over_several_turns() -> N
 
 
 def test_a_message_aborted_while_it_waits_is_seen_only_by_who_takes_it_meanwhile() -> None:
-    router, receivers = crowd(THINGS_AT_ONCE + 100, credit=1)
+    router, receivers = crowd(ITEMS_AT_ONCE + 100, credit=1)
     first, sender = router.client().sender("q"), router.client().sender("q")
     first.send(message("first"))
     sender.send(message("second")[:-2], more=True)

@@ -111,6 +111,25 @@ def test_what_waits_is_sent_over_several_turns() -> None:
     assert router.forwarder.backlog.held_bytes == 0
 
 
+def test_a_floor_holds_for_one_receiver_only() -> None:
+    router = Router()
+    busy = router.client().receiver("q")
+    other = router.client().receiver("other")
+    crowded(router, 900)
+    body = encode_message(Message(properties=Properties(to="other"), body=(AmqpValue("m"),)))
+    router.client(link_capacity=1).sender(None).send(body)
+    router.is_patient = True
+    busy.grant(1000)
+    address = router.table.in_use("q")
+    assert address is not None
+    queues = router.forwarder.queues
+    queues.floor = 9
+    # it is sent the rest later, so nothing is sent now
+    queues.serve(address.consumers[0])
+    other.grant(1)
+    assert len(other.received) == 1
+
+
 def test_a_drain_waits_for_what_is_sent_later() -> None:
     router = Router()
     receiver = router.client().receiver("q")

@@ -37,7 +37,7 @@ def test_what_came_in_a_turn_is_counted_when_it_has_been_sent() -> None:
     router.client().receiver("q", credit=5)
     sender = router.client().sender("q")
     sender.send(b"x")
-    assert router.forwarder.relay.moving == []
+    assert router.forwarder.relay.active_addresses == []
     address = router.table.find("q")
     assert address is not None
     assert address.counters.forward_latency is not None

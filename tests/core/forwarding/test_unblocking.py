@@ -18,7 +18,7 @@ from support.in_memory import Client, Received, ReceivingLink, Router, SendingLi
 LARGE = 60_000
 # of unsent output, when nothing more is written (`engine.outbox`)
 CONGESTED_BYTES = 512 * 1024
-# how often the less urgent are passed over at most (`engine.held_up`)
+# how often the less urgent are passed over at most (`engine.blocking`)
 PATIENCE = 16
 # what it counts that a message which waited is sent (`queue_service`)
 MESSAGE_WORK = 64
@@ -66,12 +66,12 @@ def test_a_window_that_opens_has_those_go_on_that_wait_for_it_and_looks_at_no_ot
     for sender in senders:
         sender.send(message())
     session = client.connection.local_sessions[0]
-    assert [link.name for link in waiting(session.held)] == [busy.name]
+    assert [link.name for link in waiting(session.blocked_links)] == [busy.name]
     before = client.connection.turn_end
     client.open_window(10)
     assert len(busy.received) == 4
-    assert session.held is not None
-    assert session.held.count == 0
+    assert session.blocked_links is not None
+    assert session.blocked_links.count == 0
     work = before - client.connection.turn_end - 3 * MESSAGE_WORK
     assert work <= 1 + client.connection.frames_received
 
@@ -107,9 +107,9 @@ def test_very_many_links_go_on_over_several_turns() -> None:
     assert sum(len(receiver.received) for receiver in receivers) == 272
     router.catch_up()
     assert [len(receiver.received) for receiver in receivers] == [1] * 600
-    held = client.connection.local_sessions[0].held
-    assert held is not None
-    assert held.count == 0
+    blocked = client.connection.local_sessions[0].blocked_links
+    assert blocked is not None
+    assert blocked.count == 0
 
 
 def test_links_that_go_on_later_stop_where_the_window_is_closed_again() -> None:
@@ -127,12 +127,12 @@ def test_links_that_go_on_later_stop_where_the_window_is_closed_again() -> None:
     assert [len(receiver.received) for receiver in receivers] == [1] * 600
 
 
-def waiting(held: Any) -> list[Any]:
+def waiting(blocked: Any) -> list[Any]:
     found = []
-    while (link := held.take()) is not None:
-        found.append((link, link.held_level))
+    while (link := blocked.take()) is not None:
+        found.append((link, link.blocked_level))
     for link, level in found:
-        held.add(link, level)
+        blocked.add(link, level)
     return [link for link, _ in found]
 
 
@@ -143,8 +143,8 @@ def test_a_window_that_opens_is_of_no_interest_to_other_sessions() -> None:
     router.client().sender("q").send(message())
     session = client.connection.local_sessions[0]
     router.forwarder.room_made(client.connection, None)
-    assert session.held is not None
-    assert session.held.count == 1
+    assert session.blocked_links is not None
+    assert session.blocked_links.count == 1
 
 
 def test_the_most_urgent_goes_first_when_the_socket_has_room() -> None:
@@ -203,9 +203,9 @@ def test_the_next_in_line_begins_when_there_is_room_again() -> None:
         for _ in range(10):
             sender.send(message(size=LARGE))
     client.read_some(CONGESTED_BYTES)
-    held = client.connection.outbox.held
-    assert held is not None
-    while held.count:
+    blocked = client.connection.outbox.blocked_links
+    assert blocked is not None
+    while blocked.count:
         client.read_some(CONGESTED_BYTES // 2)
     client.read()
     assert [name for name, _ in groupby(order(client))][:6] == list("abcabc")
@@ -349,10 +349,10 @@ class Play:
                     has_something = consumer.waiting.count > 0 and link.credit > 0
                 if has_something:
                     assert is_blocked
-                    assert link.held is not None
-                if link.held is not None:
-                    assert link.held in (session.held, session.outbox.held)
-                    if link.held is session.held:
+                    assert link.blocked_in is not None
+                if link.blocked_in is not None:
+                    assert link.blocked_in in (session.blocked_links, session.outbox.blocked_links)
+                    if link.blocked_in is session.blocked_links:
                         assert session.remote_incoming_window <= 0
                     else:
                         assert session.outbox.congested
@@ -391,4 +391,7 @@ def test_whatever_happens_to_windows_and_sockets_nothing_waits_once_there_is_roo
             assert consumer.waiting.count == 0
             assert consumer.link.current is None
     for client in play.clients:
-        assert client.connection.outbox.held is None or client.connection.outbox.held.count == 0
+        assert (
+            client.connection.outbox.blocked_links is None
+            or client.connection.outbox.blocked_links.count == 0
+        )

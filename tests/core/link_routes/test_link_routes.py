@@ -11,7 +11,7 @@ from router.amqp.performatives import Attach, Coordinator, Source, Target
 from router.amqp.redirects import Redirect
 from router.amqp.types import Symbol
 from router.core.addresses.redirects import Redirects
-from router.core.link_routes.route_outlets import REST_S, LinkRoute, LinkRouteRule
+from router.core.link_routes.route_outlets import BACK_OFF_S, LinkRoute, LinkRouteRule
 from router.engine.link import IncomingLink, Link, OutgoingLink
 from router.errors import AmqpError, Scope
 
@@ -197,7 +197,7 @@ def test_the_address_at_the_container(rule: dict[str, str], asked: str, sent: st
     router.container("a")
     link = router.sender(router.client(), asked)
     assert router.place(link)[1] == sent
-    assert router.link_routes.told(link, sent) == asked
+    assert router.link_routes.peer_address(link, sent) == asked
 
 
 def test_what_the_container_answers_is_told_as_the_peer_would_call_it() -> None:
@@ -205,7 +205,7 @@ def test_what_the_container_answers_is_told_as_the_peer_would_call_it() -> None:
     router.container("a")
     link = router.sender(router.client(), "eu.orders")
     assert router.place(link)[1] == "bar.orders"
-    told = router.link_routes.told
+    told = router.link_routes.peer_address
     assert told(link, "bar.other") == "eu.other"
     assert told(link, "other") == "eu.other"
     assert told(link, None) is None
@@ -236,7 +236,7 @@ def test_containers_take_links_in_turn_and_the_fewest_first() -> None:
     client = router.client()
     links = [router.sender(client, "q") for _ in range(4)]
     assert [router.to(link) for link in links] == ["one", "two", "one", "two"]
-    assert [way.links for way in router.link_routes.ways()] == [2, 2]
+    assert [way.links for way in router.link_routes.each_link_route()] == [2, 2]
     router.link_routes.left(links[1])
     router.link_routes.left(links[3])
     assert [router.to(router.sender(client, "q")) for _ in range(3)] == ["two", "two", "one"]
@@ -264,7 +264,7 @@ def test_a_container_that_refused_is_asked_last_for_a_while() -> None:
     way: LinkRoute = router.added["q in"]
     assert (way.placed, way.refused, way.links) == (4, 1, 3)
     assert way.last_refusal == "amqp:resource-limit-exceeded: full"
-    router.wait(REST_S)
+    router.wait(BACK_OFF_S)
     assert router.to(router.sender(client, "q")) == "one"
     assert way.outlets[one.connection].links == 1
 
@@ -418,7 +418,9 @@ def test_routes_that_came_and_went_leave_nothing_behind(
     for text in map("/".join, names):
         for is_sender in (True, False):
             found = [each.link_routes.find(text, is_sender=is_sender) for each in (router, fresh)]
-            one, other = ({way.rule for way in route.ways} if route else set() for route in found)
+            one, other = (
+                {way.rule for way in route.link_routes} if route else set() for route in found
+            )
             assert one == other
 
 

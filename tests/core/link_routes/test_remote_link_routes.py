@@ -14,7 +14,7 @@ from support.in_memory import Client, Router
 
 
 def wanted(router: Router) -> dict[str, Interest]:
-    return router.forwarder.reach.here
+    return router.forwarder.reach.own_interests
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_a_route_that_is_configured_stays_when_others_have_it_no_more() -> None:
     reach.set_interest("b", "Dq", Interest(ROUTED))
     way = routes.add(LinkRouteRule("r", OUT, True, "q"))
     reach.set_interest("b", "Dq", None)
-    assert [list(route.ways) for route in routes.routes()] == [[way]]
+    assert [list(route.link_routes) for route in routes.routes()] == [[way]]
     reach.set_interest("b", "Dq", Interest(ROUTED))
     routes.remove(way)
     assert [list(route.far) for route in routes.routes()] == [["b"]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from router.core.link_routes.route_outlets import (
-    REST_S,
+    BACK_OFF_S,
     FarOutlet,
     LinkRoute,
     LinkRouteRule,
@@ -46,10 +46,10 @@ def test_a_lane_is_open_while_its_connection_is() -> None:
 
 def test_who_refused_rests_for_a_while() -> None:
     outlet = RouteDestination(Router().client().connection)
-    assert not outlet.rests(1000.0)
+    assert not outlet.is_backing_off(1000.0)
     outlet.refused_at = 1000.0
-    assert outlet.rests(1000.0 + REST_S - 0.1)
-    assert not outlet.rests(1000.0 + REST_S)
+    assert outlet.is_backing_off(1000.0 + BACK_OFF_S - 0.1)
+    assert not outlet.is_backing_off(1000.0 + BACK_OFF_S)
 
 
 def test_a_far_lane_is_as_far_and_as_open_as_the_way_there() -> None:

@@ -16,8 +16,8 @@ from router.core.link_routes.routed_attach import (
     MAX_COST,
     RoutedAttach,
     is_routed_attach,
+    read_routed_attach,
     route_changed,
-    traveller_of,
 )
 from router.core.routers.link_properties import PROPERTIES
 from router.errors import AmqpError, Scope
@@ -51,15 +51,15 @@ def test_what_is_told_is_heard(
     properties: dict[Any, Any] | None, is_container: bool, user: str | None, cost: int
 ) -> None:
     origin = attrs.evolve(WHO, is_container=is_container, user=user)
-    traveller = RoutedAttach("Cq", "c", cost, origin, properties)
-    frame = over_the_wire(attach(traveller.told()))
+    routed_attach = RoutedAttach("Cq", "c", cost, origin, properties)
+    frame = over_the_wire(attach(routed_attach.to_properties()))
     assert is_routed_attach(frame)
-    assert traveller_of(frame) == traveller
+    assert read_routed_attach(frame) == routed_attach
 
 
 def test_a_cost_that_is_beyond_all_costs() -> None:
-    told = RoutedAttach("Cq", "c", MAX_COST + 1, WHO, None).told()
-    assert traveller_of(attach(told)).cost == MAX_COST
+    told = RoutedAttach("Cq", "c", MAX_COST + 1, WHO, None).to_properties()
+    assert read_routed_attach(attach(told)).cost == MAX_COST
 
 
 @pytest.mark.parametrize("properties", [None, {}, {Symbol("qd.destination"): "c"}])
@@ -83,9 +83,9 @@ def test_other_links_are_no_travellers(properties: dict[Any, Any] | None) -> Non
     ],
 )
 def test_what_is_told_wrong_is_an_error_of_the_link(key: str, wrong: Any) -> None:
-    told = RoutedAttach("Cq", "c", 1, WHO, {}).told()
+    told = RoutedAttach("Cq", "c", 1, WHO, {}).to_properties()
     with pytest.raises(AmqpError) as caught:
-        traveller_of(attach({**told, Symbol(key): wrong}))
+        read_routed_attach(attach({**told, Symbol(key): wrong}))
     assert caught.value.condition == "amqp:invalid-field"
     assert caught.value.scope is Scope.LINK
 

@@ -27,7 +27,7 @@ from router.amqp.performatives import (
 from router.amqp.types import Symbol
 from router.core.diagnosis.blocking import Reason, Survey
 from router.core.links import detach
-from router.engine.deferred import STEPS_A_ROUND, THINGS_AT_ONCE
+from router.engine.deferred import ITEMS_AT_ONCE, STEPS_A_ROUND
 
 from support.routed import EDGES, Pair, flow, receiver, routers_between, sender
 from support.transcripts import NOTHING, On, like
@@ -323,7 +323,7 @@ def test_the_outcomes_of_very_many_links_are_reported() -> None:
     assert is_tidy(pair)
 
 
-VERY_MANY = THINGS_AT_ONCE + 100
+VERY_MANY = ITEMS_AT_ONCE + 100
 
 
 def send_very_many(pair: Pair) -> None:
@@ -345,7 +345,7 @@ def losing_very_many() -> tuple[Pair, list[Any]]:
     send_very_many(pair)
     lose(pair)
     heard = pair.to_client()
-    assert 0 < sum(type(each) is Disposition for each in heard) <= THINGS_AT_ONCE
+    assert 0 < sum(type(each) is Disposition for each in heard) <= ITEMS_AT_ONCE
     assert conditions(heard)[-1] is Disposition
     return pair, heard
 

@@ -23,7 +23,7 @@ from router.amqp.performatives import (
 )
 from router.amqp.types import Symbol
 from router.core.links.resuming import ALL_OF_IT
-from router.core.links.suspended import TAG_BYTES
+from router.core.links.terminus import TAG_BYTES
 
 from support.in_memory import Client, ReceivingLink, Router, Sending
 from support.schedules import to_section

@@ -21,7 +21,7 @@ from router.amqp.performatives import (
     Transfer,
 )
 from router.amqp.types import Symbol, UInt
-from router.core.link_routes.route_outlets import REST_S
+from router.core.link_routes.route_outlets import BACK_OFF_S
 
 from support.mesh import Mesh
 from support.route_brokers import Broker, Guest, serve
@@ -135,7 +135,7 @@ def test_who_has_refused_a_link_is_asked_last_for_a_while() -> None:
     brokers[0].refuses = None
     assert second.attach(sender(), *brokers).is_there
     for router in mesh.routers.values():
-        router.turn.now += REST_S
+        router.turn.now += BACK_OFF_S
     assert third.attach(sender(), *brokers).is_there
     assert [[link.attach.name for link in each.links] for each in brokers] == [
         ["s@three"],
@@ -374,7 +374,7 @@ def test_a_link_attached_at_another_router_is_taken_from_where_it_was(
     # which is nothing that the container would be asked last for
     assert broker.links == [after]
     route = next(iter(mesh["a"].forwarder.link_routes.routes()))
-    assert not any(outlet.rests(mesh["a"].turn.now) for outlet in route.far.values())
+    assert not any(outlet.is_backing_off(mesh["a"].turn.now) for outlet in route.far.values())
 
 
 @pytest.mark.spec("2.6.1-2")

@@ -22,7 +22,7 @@ from router.amqp.performatives import (
 )
 from router.amqp.types import Symbol
 from router.core.links import suspended
-from router.engine.deferred import THINGS_AT_ONCE
+from router.engine.deferred import ITEMS_AT_ONCE
 
 from support.in_memory import Client, ReceivingLink, Router, SendingLink
 from support.schedules import to_section
@@ -359,7 +359,7 @@ def test_a_link_is_reattached_with_its_deliveries() -> None:
 def test_what_a_reattached_link_has_is_found_among_very_many_deliveries() -> None:
     """Whose deliveries these are was noted when another link of the session went."""
     router = Router()
-    count = THINGS_AT_ONCE + 500
+    count = ITEMS_AT_ONCE + 500
     receiver, sent = lasting_with(router, count)
     client = receiver.client
     other = client.receiver("other", 1)
@@ -657,13 +657,13 @@ def lasting_with(router: Router, count: int) -> tuple[Any, list[Any]]:
 
 def test_very_many_deliveries_of_a_link_are_parked_over_several_turns() -> None:
     router = Router()
-    count = THINGS_AT_ONCE + 500
+    count = ITEMS_AT_ONCE + 500
     receiver, _ = lasting_with(router, count)
     session = receiver.client.connection.local_sessions[0]
     receiver.client.over = True
     receiver.client.connection.end_of_input()
     router.end_turn()
-    assert count - THINGS_AT_ONCE <= session.outgoing.count < count
+    assert count - ITEMS_AT_ONCE <= session.outgoing.count < count
     work_off(router)
     assert session.outgoing.count == 0
     assert router.forwarder.suspended.deliveries() == count
@@ -671,7 +671,7 @@ def test_very_many_deliveries_of_a_link_are_parked_over_several_turns() -> None:
 
 def test_a_link_is_resumed_whole_before_all_of_its_deliveries_are_parked() -> None:
     router = Router()
-    count = THINGS_AT_ONCE + 500
+    count = ITEMS_AT_ONCE + 500
     receiver, sent = lasting_with(router, count)
     client = again(router, receiver.client, window=count + 10)
     router.finish_turn = router.end_turn  # type: ignore[method-assign]
@@ -688,11 +688,11 @@ def test_a_link_is_resumed_whole_before_all_of_its_deliveries_are_parked() -> No
 
 def test_very_many_deliveries_of_a_link_that_expires_are_resolved_over_several_turns() -> None:
     router = Router()
-    count = THINGS_AT_ONCE + 500
+    count = ITEMS_AT_ONCE + 500
     receiver, sent = lasting_with(router, count)
     receiver.client.lose()
     expire(router)
-    assert 0 < sum(each.is_over for each in sent) <= THINGS_AT_ONCE
+    assert 0 < sum(each.is_over for each in sent) <= ITEMS_AT_ONCE
     work_off(router)
     assert [each.outcome for each in sent] == [FAILED] * count
     assert router.table.total().modified == count
@@ -700,7 +700,7 @@ def test_very_many_deliveries_of_a_link_that_expires_are_resolved_over_several_t
 
 def test_a_link_expires_whose_deliveries_are_not_all_parked() -> None:
     router = Router()
-    count = THINGS_AT_ONCE + 500
+    count = ITEMS_AT_ONCE + 500
     receiver, sent = lasting_with(router, count)
     receiver.client.over = True
     receiver.client.connection.end_of_input()

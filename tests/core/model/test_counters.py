@@ -11,7 +11,7 @@ LATENCIES = ["forward_latency", "settle_latency"]
 NAMES = [
     name
     for name in dir(Counters())
-    if not name.startswith(("_", "count_")) and name not in {"add", *LATENCIES}
+    if not name.startswith(("_", "count_")) and name not in {"add", "subtract", *LATENCIES}
 ]
 OUTCOMES = ["accepted", "rejected", "released", "modified"]
 
@@ -73,3 +73,16 @@ def test_latencies_are_added_where_there_are_some() -> None:
     assert one.settle_latency is not None
     assert (sum(one.forward_latency.counts()), sum(one.settle_latency.counts())) == (8, 4)
     assert one.forward_latency.sum_s == pytest.approx(2.4)
+
+
+def test_an_earlier_state_is_subtracted() -> None:
+    earlier, counters = Counters(), Counters()
+    for number, name in enumerate(NAMES):
+        setattr(earlier, name, number)
+    earlier.count_forwarded(0.3, 4)
+    earlier.count_told(0, 0.1, 2)
+    counters.add(earlier)
+    counters.subtract(earlier)
+    assert [getattr(counters, name) for name in NAMES] == [0] * len(NAMES)
+    latencies = [getattr(counters, name) for name in LATENCIES]
+    assert [(sum(each.counts()), each.sum_s) for each in latencies] == [(0, 0.0), (0, 0.0)]

@@ -9,7 +9,7 @@ import pytest
 from router.amqp.constants import Descriptor
 from router.amqp.performatives import Accepted, Modified, Rejected, Released, Source
 from router.amqp.types import Symbol
-from router.core.model.peer_outcomes import UNSAID, vocabulary_of
+from router.core.model.peer_outcomes import NOT_SENT, listed_outcomes
 
 ACCEPTED = int(Descriptor.ACCEPTED)
 REJECTED = int(Descriptor.REJECTED)
@@ -35,7 +35,7 @@ def source(*kinds: type, default: Any = None) -> Source:
     ],
 )
 def test_most_peers_understand_everything(listed: Source) -> None:
-    assert vocabulary_of(listed) is None
+    assert listed_outcomes(listed) is None
 
 
 @pytest.mark.parametrize(
@@ -51,33 +51,33 @@ def test_most_peers_understand_everything(listed: Source) -> None:
     ],
 )
 def test_one_without_modified_has_its_message_back(said: int, word: int) -> None:
-    vocabulary = vocabulary_of(source(Accepted, Rejected, Released, default=Released()))
-    assert vocabulary is not None
-    assert vocabulary.word(said, settled=True) == word
+    listed = listed_outcomes(source(Accepted, Rejected, Released, default=Released()))
+    assert listed is not None
+    assert listed.code_to_send(said, settled=True) == word
 
 
 def test_what_is_no_outcome_is_not_said_of_what_goes_on() -> None:
-    vocabulary = vocabulary_of(source(Accepted, Rejected, Released))
-    assert vocabulary is not None
-    assert vocabulary.word(MODIFIED, settled=False) == RELEASED
+    listed = listed_outcomes(source(Accepted, Rejected, Released))
+    assert listed is not None
+    assert listed.code_to_send(MODIFIED, settled=False) == RELEASED
     for code in (NONE, RECEIVED, EXTENSION):
-        assert vocabulary.word(code, settled=False) == UNSAID
+        assert listed.code_to_send(code, settled=False) == NOT_SENT
 
 
 def test_to_settle_without_an_outcome_is_the_default_one() -> None:
-    vocabulary = vocabulary_of(source(Accepted, Released, default=Accepted()))
-    assert vocabulary is not None
-    assert vocabulary.word(NONE, settled=True) == ACCEPTED
+    listed = listed_outcomes(source(Accepted, Released, default=Accepted()))
+    assert listed is not None
+    assert listed.code_to_send(NONE, settled=True) == ACCEPTED
     # a default that is not listed is none
-    vocabulary = vocabulary_of(source(Accepted, Released, default=Modified()))
-    assert vocabulary is not None
-    assert vocabulary.word(NONE, settled=True) == RELEASED
+    listed = listed_outcomes(source(Accepted, Released, default=Modified()))
+    assert listed is not None
+    assert listed.code_to_send(NONE, settled=True) == RELEASED
 
 
 def test_nothing_is_accepted_that_was_not() -> None:
     for kinds in ((Accepted,), (Accepted, Rejected), (Accepted, Modified), (Rejected,)):
-        vocabulary = vocabulary_of(source(*kinds))
-        assert vocabulary is not None
+        listed = listed_outcomes(source(*kinds))
+        assert listed is not None
         for code in (REJECTED, RELEASED, MODIFIED):
-            assert vocabulary.word(code, settled=True) != ACCEPTED
-        assert vocabulary.word(ACCEPTED, settled=True) == ACCEPTED
+            assert listed.code_to_send(code, settled=True) != ACCEPTED
+        assert listed.code_to_send(ACCEPTED, settled=True) == ACCEPTED

@@ -33,7 +33,7 @@ def take(apart: QueuesBySide, sides: set[int] | None = None, group: int = GROUP)
     taken = None
     if queue is not None:
         taken = queue.popleft()
-        apart.leaves()
+        apart.note_removed()
     apart.put_back(group, aside)
     return taken
 
@@ -77,7 +77,7 @@ def test_few_queues_are_kept_when_nothing_waits() -> None:
         enter(apart, delivery(float(number)), number)
     for queue in list(apart.queues.values()):
         queue.clear()
-        apart.leaves()
+        apart.note_removed()
     assert len(apart.queues) <= 16
 
 
@@ -100,5 +100,5 @@ def test_it_is_as_if_each_queue_were_looked_at(seed: int) -> None:
         else:
             gone = model.pop(rng.randrange(len(model)))
             apart.queues[number_in(GROUP, gone[1])].remove(gone[0])
-            apart.leaves()
+            apart.note_removed()
         assert apart.count == len(model)

@@ -10,7 +10,7 @@ import pytest
 from router.amqp.performatives import Coordinator, Detach, Error, Source, Transfer
 from router.amqp.types import Symbol, UInt
 from router.core.diagnosis.blocking import MEANINGS, Reason, Survey
-from router.core.link_routes.route_outlets import REST_S
+from router.core.link_routes.route_outlets import BACK_OFF_S
 from router.management.entities.link_routes import LinkRouteAddress
 from router.management.explain_link_route import explain_link_route
 
@@ -101,7 +101,7 @@ def test_what_an_edge_is_told_is_what_is_not_its_own() -> None:
     mesh = network()
     broker_at(mesh, "e")
     heard = {
-        name: set(edges.routes.heard(mesh[at].ends[name].connection))
+        name: set(edges.routes.advertised_to(mesh[at].ends[name].connection))
         for name, at in (("e", "a"), ("f", "a"), ("g", "c"))
         if (edges := mesh[at].edges) is not None
     }
@@ -287,9 +287,9 @@ def test_the_router_or_edge_that_is_waited_for_is_named() -> None:
         (routed,) = mesh[name].forwarder.routed._links
         incoming, outgoing = routed.ends
         survey = Survey(mesh[name].forwarder)
-        told[name] = survey.words(incoming)
+        told[name] = survey.describe(incoming)
         assert survey.link(incoming) is Reason.NO_CREDIT
-        assert survey.words(outgoing) == told[name]
+        assert survey.describe(outgoing) == told[name]
     assert told == {
         "e": "waits for credit from router a",
         "a": "waits for credit from router c, via b",
@@ -300,12 +300,12 @@ def test_the_router_or_edge_that_is_waited_for_is_named() -> None:
     broker >> On(broker.links[0].channel, flow(credit=5))
     for name in "eabcg":
         (routed,) = mesh[name].forwarder.routed._links
-        assert Survey(mesh[name].forwarder).words(routed.ends[0]) is None
+        assert Survey(mesh[name].forwarder).describe(routed.ends[0]) is None
     client.skip()
     assert client.attach(receiver(handle=1), broker).is_there
     (_, routed) = mesh["g"].forwarder.routed._links
     # the broker waits for a client somewhere behind c
-    assert Survey(mesh["g"].forwarder).words(routed.ends[0]) == "waits for credit from router c"
+    assert Survey(mesh["g"].forwarder).describe(routed.ends[0]) == "waits for credit from router c"
 
 
 def test_what_explains_a_link_route_names_edges_and_routers() -> None:
@@ -352,7 +352,7 @@ def test_who_refused_rests_and_a_word_is_a_word() -> None:
     assert guests[1].attach(sender(), *brokers).is_there
     assert [len(each.links) for each in brokers] == [0, 1]
     for router in mesh.routers.values():
-        router.turn.now += REST_S
+        router.turn.now += BACK_OFF_S
     assert guests[2].attach(sender(), *brokers).is_there
     assert [len(each.links) for each in brokers] == [1, 1]
 

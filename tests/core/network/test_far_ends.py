@@ -33,7 +33,7 @@ def told(mesh: Mesh, router: str, name: str = "q") -> tuple[Reason | None, str |
     assert address is not None
     (producer,) = address.producers
     survey = Survey(mesh[router].forwarder)
-    return survey.link(producer.link), survey.words(producer.link)
+    return survey.link(producer.link), survey.describe(producer.link)
 
 
 def test_the_router_is_named_that_is_waited_for() -> None:
@@ -46,18 +46,18 @@ def test_the_router_is_named_that_is_waited_for() -> None:
     (link,) = consumers(mesh, "a")
     assert far_end_of(link) == FarEnd("c", "b")
     survey = Survey(mesh["a"].forwarder)
-    assert (survey.link(link), survey.words(link)) == (Reason.NO_CREDIT, words)
+    assert (survey.link(link), survey.describe(link)) == (Reason.NO_CREDIT, words)
     # the router on the way waits for the next one, and the last for its receiver
     (way,) = mesh["b"].table.transit.values()
     (producer,) = way.producers
-    assert Survey(mesh["b"].forwarder).words(producer.link) == "waits for credit from router c"
+    assert Survey(mesh["b"].forwarder).describe(producer.link) == "waits for credit from router c"
     assert told(mesh, "c") == (Reason.NO_CREDIT, MEANINGS[Reason.NO_CREDIT])
     (own,) = consumers(mesh, "c")
     assert far_end_of(own) is None
     receiver.grant(3)
     mesh.run()
     assert told(mesh, "a") == told(mesh, "c") == (None, None)
-    assert survey.words(link) is None
+    assert survey.describe(link) is None
 
 
 def test_receivers_here_and_elsewhere_are_told_apart() -> None:

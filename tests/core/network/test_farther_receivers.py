@@ -10,7 +10,7 @@ import pytest
 from router.amqp.message import Data, Header, Message, encode_message
 from router.amqp.performatives import Accepted, Modified, Rejected, Released
 from router.core.network.farther_receivers import OPEN_S, PATIENCE_S
-from router.engine.deferred import CHANGES_AT_ONCE, THINGS_A_STEP
+from router.engine.deferred import CHANGES_AT_ONCE, ITEMS_PER_STEP
 
 from support.far_routers import Mesh
 from support.in_memory import ReceivingLink, Sending
@@ -289,7 +289,7 @@ def test_very_many_that_have_waited_in_vain_are_released_over_several_turns() ->
     router = mesh["a"]
     farther = router.forwarder.network.farther
     most = most_in_a_turn(router, lambda: len(farther), lambda: router.wait(PATIENCE_S))
-    assert 0 < most <= THINGS_A_STEP
+    assert 0 < most <= ITEMS_PER_STEP
     assert [each.states for each in sendings] == [[Released()]] * MANY
     assert router.forwarder.redelivery.kept_bytes == 0
     far.grant(MANY)

@@ -133,7 +133,7 @@ def test_very_many_that_are_too_much_are_released_in_later_turns() -> None:
     (hold,) = holding.holds.values()
     narrow = Bounds(5, 10, 1 << 24)
     with turns_of(world.host("E"), lambda: holding.exceeded) as counts:
-        world.host("E").turn(lambda: holding.see_to(hold.consumer.address, narrow, Use.OPEN))
+        world.host("E").turn(lambda: holding.set_hold(hold.consumer.address, narrow, Use.OPEN))
         world.run(0.3)
     assert counts[-1] == 990
     assert longest(counts) <= MOST
@@ -152,7 +152,7 @@ def test_an_uplink_that_comes_while_very_many_are_released_takes_what_is_left() 
 
     def stop() -> bool:
         if 0 < holding.expired < 1000 and hold.use is Use.OPEN:
-            holding.see_to(hold.consumer.address, hold.bounds, Use.IDLE)
+            holding.set_hold(hold.consumer.address, hold.bounds, Use.IDLE)
         return True
 
     with turns_of(host, lambda: int(stop())):

@@ -7,7 +7,7 @@ import itertools
 from router.core.model.address import BALANCED
 from router.core.network.idle_links import GRACE_S
 from router.core.routers.routing_state import Interest, mobile_key
-from router.engine.deferred import THINGS_A_STEP
+from router.engine.deferred import ITEMS_PER_STEP
 
 from support.far_routers import Mesh
 from support.in_memory import SendingLink
@@ -44,7 +44,7 @@ def test_links_for_nobody_are_turned_away_over_several_turns() -> None:
     router = mesh["b"]
     network = router.forwarder.network
     most = most_in_a_turn(router, lambda: len(router.table), lambda: router.wait(GRACE_S))
-    assert 0 < most <= THINGS_A_STEP
+    assert 0 < most <= ITEMS_PER_STEP
     assert not network.unserved
     mesh.run()
     assert len(router.table) == 0

@@ -22,7 +22,7 @@ def alone(**fields: Any) -> Router:
 
 def test_an_address_is_told_with_its_first_receiver_and_withdrawn_with_its_last() -> None:
     router = alone()
-    here = router.forwarder.reach.here
+    here = router.forwarder.reach.own_interests
     one, other = router.client().receiver("q"), router.client().receiver("q")
     assert here == {"M0q": Interest(BALANCED)}
     one.detach()
@@ -33,7 +33,7 @@ def test_an_address_is_told_with_its_first_receiver_and_withdrawn_with_its_last(
 
 def test_the_treatment_is_told_and_whether_somebody_is_shown_the_way() -> None:
     router = alone(rules=[(False, "m", "multicast"), (False, "c", "closest")])
-    here = router.forwarder.reach.here
+    here = router.forwarder.reach.own_interests
     router.client().receiver("c")
     router.client().receiver("m")
     shown = router.client(shows_annotations=True).receiver("m")
@@ -50,7 +50,7 @@ def test_senders_and_dynamic_nodes_are_nobody_elses_business() -> None:
     router.client().receiver("_topo/0/a/x")
     dynamic = router.client().receiver(None, source=Source(dynamic=True))
     assert dynamic.address is not None
-    assert router.forwarder.reach.here == {}
+    assert router.forwarder.reach.own_interests == {}
 
 
 def test_a_topic_that_was_made_for_one_link_is_told_until_it_is_over() -> None:
@@ -62,9 +62,9 @@ def test_a_topic_that_was_made_for_one_link_is_told_until_it_is_over() -> None:
     assert isinstance(maker.attach.target, Target)
     topic = maker.attach.target.address
     router.client().receiver(topic)
-    assert list(router.forwarder.reach.here.values()) == [Interest(MULTICAST)]
+    assert list(router.forwarder.reach.own_interests.values()) == [Interest(MULTICAST)]
     maker.detach()
-    assert router.forwarder.reach.here == {}
+    assert router.forwarder.reach.own_interests == {}
 
 
 def test_who_receives_from_a_node_of_another_router_is_told() -> None:
@@ -72,17 +72,17 @@ def test_who_receives_from_a_node_of_another_router_is_told() -> None:
     client = router.client()
     name = f"_topo/0/b/temp.1.{mark_of(client.connection, is_receiver=False)}"
     client.receiver(name)
-    assert router.forwarder.reach.here == {f"M0{name}": Interest(BALANCED)}
+    assert router.forwarder.reach.own_interests == {f"M0{name}": Interest(BALANCED)}
 
 
 def test_what_was_received_before_is_told_when_the_network_is_turned_on() -> None:
     router = Router(router_id="a")
     router.client().receiver("q")
     router.client().receiver("q").detach()
-    assert router.forwarder.reach.here == {}
+    assert router.forwarder.reach.own_interests == {}
     router.forwarder.network.turn_on()
     router.finish_turn()
-    assert list(router.forwarder.reach.here) == ["M0q"]
+    assert list(router.forwarder.reach.own_interests) == ["M0q"]
     address = router.table.in_use("q")
     assert address is not None
     assert router.forwarder.network.interest.receivers(address) == 1
@@ -93,4 +93,4 @@ def test_phases_and_fallbacks_have_keys_of_their_own() -> None:
     router.client().receiver("q")
     fallback = Source(address="q", capabilities=(Symbol("qd.fallback"),))
     router.client().receiver("q", source=fallback)
-    assert set(router.forwarder.reach.here) == {"M1q", "MFq"}
+    assert set(router.forwarder.reach.own_interests) == {"M1q", "MFq"}

@@ -62,7 +62,7 @@ def test_it_ends_when_it_has_taken_its_leave() -> None:
     consumer = link.consumer
     assert consumer is not None
     assert consumer in link.address.consumers
-    link.take_leave()
+    link.retire()
     mesh.run()
     assert link.is_over
     assert consumer not in link.address.consumers

@@ -71,7 +71,7 @@ def test_it_ends_when_all_it_has_sent_is_settled() -> None:
     sending = sender.send(b"one")
     mesh.run()
     link = out_link(mesh, "a", "q")
-    link.take_leave()
+    link.retire()
     mesh.settle()
     assert link in mesh["a"].forwarder.network.outward.leaving
     receiver.settle()

@@ -17,7 +17,7 @@ from router.core.network.network import MOST_AT_ONCE, WORK_OF_LINK
 from router.core.network.out_links import OutLink
 from router.core.network.outbound_links import MAX_DESTINATIONS, RETRY_S
 from router.core.routers.routing_state import Interest
-from router.engine.deferred import THINGS_A_STEP
+from router.engine.deferred import ITEMS_PER_STEP
 
 from support.far_routers import Mesh
 from support.in_memory import SendingLink
@@ -42,7 +42,7 @@ def links_of(mesh: Mesh, name: str) -> list[OutLink]:
     return [] if address is None else mesh["a"].forwarder.network.outward.links(address)
 
 
-def aims(mesh: Mesh, name: str = "q") -> list[str]:
+def destinations(mesh: Mesh, name: str = "q") -> list[str]:
     return sorted(link.destination for link in links_of(mesh, name))
 
 
@@ -52,13 +52,13 @@ def test_closest_goes_to_the_nearest_and_stays_here_where_somebody_is() -> None:
         mesh[name].client().receiver("q", credit=5)
     mesh["a"].client().sender("q")
     mesh.run()
-    assert aims(mesh) == ["b", "c"]
+    assert destinations(mesh) == ["b", "c"]
     here = mesh["a"].client().receiver("q", credit=5)
     mesh.settle()
-    assert aims(mesh) == []
+    assert destinations(mesh) == []
     here.detach()
     mesh.settle()
-    assert aims(mesh) == ["b", "c"]
+    assert destinations(mesh) == ["b", "c"]
 
 
 def test_balanced_goes_to_the_nearest_ones_and_weighs_the_way() -> None:
@@ -68,7 +68,7 @@ def test_balanced_goes_to_the_nearest_ones_and_weighs_the_way() -> None:
     here = mesh["a"].client().receiver("q", credit=100)
     sender = mesh["a"].client().sender("q")
     mesh.run()
-    assert aims(mesh) == ["b", "c"]
+    assert destinations(mesh) == ["b", "c"]
     for _ in range(18):
         sender.send(b"x")
         mesh.run()
@@ -83,7 +83,7 @@ def test_not_more_routers_than_some_share_what_is_balanced() -> None:
         mesh[name].client().receiver("q", credit=1)
     mesh["a"].client().sender("q")
     mesh.run()
-    assert len(aims(mesh)) == MAX_DESTINATIONS
+    assert len(destinations(mesh)) == MAX_DESTINATIONS
 
 
 def many_aims(mesh: Mesh) -> list[SendingLink]:
@@ -94,7 +94,7 @@ def many_aims(mesh: Mesh) -> list[SendingLink]:
     mesh.run()
     senders = [here.sender(name) for name in NAMES]
     mesh.run()
-    assert [aims(mesh, name) for name in NAMES] == [["b"]] * MANY
+    assert [destinations(mesh, name) for name in NAMES] == [["b"]] * MANY
     return senders
 
 
@@ -108,7 +108,7 @@ def test_links_by_which_nobody_sends_are_given_up_over_several_turns() -> None:
     outward = router.forwarder.network.outward
     assert len(outward.addresses()) == MANY
     most = most_in_a_turn(router, lambda: len(outward.addresses()), lambda: router.wait(IDLE_S))
-    assert 0 < most <= THINGS_A_STEP
+    assert 0 < most <= ITEMS_PER_STEP
     assert outward.addresses() == []
     mesh.run()
     assert len(router.table) == 0
@@ -124,11 +124,11 @@ def test_who_sends_again_before_a_link_is_given_up_keeps_it() -> None:
     links = {name: links_of(mesh, name) for name in NAMES}
     router.is_patient = True
     router.wait(IDLE_S)
-    left = [name for name in NAMES if aims(mesh, name)]
+    left = [name for name in NAMES if destinations(mesh, name)]
     assert 0 < len(left) < MANY
     router.client().sender(left[-1])
     router.catch_up()
-    assert [name for name in NAMES if aims(mesh, name)] == [left[-1]]
+    assert [name for name in NAMES if destinations(mesh, name)] == [left[-1]]
     assert links_of(mesh, left[-1]) == links[left[-1]]
     mesh.run()
 
@@ -143,7 +143,7 @@ def refused(mesh: Mesh) -> None:
     mesh.run()
     mesh["b"].wait(GRACE_S)
     mesh.run()
-    assert [aims(mesh, name) for name in NAMES] == [[]] * MANY
+    assert [destinations(mesh, name) for name in NAMES] == [[]] * MANY
 
 
 def test_links_that_failed_are_tried_again_over_several_turns() -> None:
@@ -156,7 +156,7 @@ def test_links_that_failed_are_tried_again_over_several_turns() -> None:
     assert 0 < most <= MOST_AT_ONCE // WORK_OF_LINK
     assert network.links_made == made + MANY
     mesh.run()
-    assert [aims(mesh, name) for name in NAMES] == [["b"]] * MANY
+    assert [destinations(mesh, name) for name in NAMES] == [["b"]] * MANY
 
 
 def test_one_that_has_been_tried_again_meanwhile_is_not_tried_twice() -> None:
@@ -166,12 +166,12 @@ def test_one_that_has_been_tried_again_meanwhile_is_not_tried_twice() -> None:
     network = router.forwarder.network
     router.is_patient = True
     router.wait(RETRY_S)
-    late = next(name for name in NAMES if not aims(mesh, name))
+    late = next(name for name in NAMES if not destinations(mesh, name))
     made = network.links_made
     router.client().sender(late)
     router.catch_up()
     router.wait(0)
-    missing = [name for name in NAMES if not aims(mesh, name)]
+    missing = [name for name in NAMES if not destinations(mesh, name)]
     assert missing == []
     assert network.links_made <= made + MANY
     mesh.run()
@@ -194,16 +194,16 @@ def test_without_senders_there_are_no_links() -> None:
     receiver = mesh["b"].client().receiver("q", credit=5)
     mesh["a"].client().receiver("q", credit=5)
     mesh.run()
-    assert aims(mesh) == []
+    assert destinations(mesh) == []
     sender = mesh["a"].client().sender("q")
     mesh.run()
-    assert aims(mesh) == ["b"]
+    assert destinations(mesh) == ["b"]
     sender.detach()
     mesh.wait(1)
-    assert aims(mesh) == ["b"]
+    assert destinations(mesh) == ["b"]
     for _ in range(int(IDLE_S) + 2):
         mesh.wait(1)
-    assert aims(mesh) == []
+    assert destinations(mesh) == []
     del receiver
 
 
@@ -214,11 +214,11 @@ def test_links_end_when_nobody_receives_there_any_more() -> None:
     mesh.run()
     receiver.detach()
     mesh.settle()
-    assert aims(mesh) == []
+    assert destinations(mesh) == []
     assert sender.drain or sender.credit == 0
     again = mesh["b"].client().receiver("q", credit=5)
     mesh.settle()
-    assert aims(mesh) == ["b"]
+    assert destinations(mesh) == ["b"]
     sender.give_back()
     mesh.run()
     # all of it at once
@@ -260,7 +260,7 @@ def test_a_single_message_finds_its_way_and_the_link_is_given_up() -> None:
     assert sending.outcome is not None
     for _ in range(int(IDLE_S) + 2):
         mesh.wait(1)
-    assert aims(mesh) == []
+    assert destinations(mesh) == []
     assert len(mesh["a"].table) == 0
 
 
@@ -359,7 +359,7 @@ def test_who_receives_from_a_topic_gets_what_is_sent_at_any_router(
     # and nobody is told of it any more once it is over
     maker.detach()
     mesh.settle()
-    assert mesh["a"].forwarder.reach.here == {}
+    assert mesh["a"].forwarder.reach.own_interests == {}
 
 
 def test_nobody_receives_what_is_for_the_management_of_another_router() -> None:

@@ -11,8 +11,8 @@ from router.core.network.proxy_links import Proxy, ProxyLink
 
 
 def frame(proxy: Proxy) -> Any:
-    keeper: Any = None
-    return ProxyLink(proxy, "name", MESH, 1, keeper).frame
+    observer: Any = None
+    return ProxyLink(proxy, "name", MESH, 1, observer).frame
 
 
 @pytest.mark.parametrize(

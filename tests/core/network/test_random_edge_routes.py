@@ -83,7 +83,7 @@ class World(LinkWorld):
     def uses(self, edge: str, name: str) -> bool:
         """Whether an edge uses an uplink to an interior."""
         end, side = self.mesh[edge].ends.get(name), self.mesh[edge].edge
-        return end is not None and side is not None and bool(side.use_of(end.connection)[0])
+        return end is not None and side is not None and bool(side.uplink_state(end.connection)[0])
 
     def look_at(self, client: Client, at: str) -> None:
         """Where everybody knows everything it gets to a broker, if one is there."""

@@ -182,7 +182,7 @@ class World:
             assert forwarder.backlog.held_bytes == 0
             assert not forwarder.network.outward.leaving
             assert not forwarder.network.outward.addresses()
-            assert not forwarder.reach.here
+            assert not forwarder.reach.own_interests
         for wire in self.mesh.wires:
             assert not wire.connection.local_sessions
 

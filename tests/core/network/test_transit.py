@@ -277,13 +277,13 @@ def beside(mesh: Mesh, count: int, *costs: int) -> list[SendingLink]:
 
 def test_a_link_that_comes_has_nobody_look_at_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     seen_to: list[Producer] = []
-    see_to_one = Transit._see_to_one
+    update_one = Transit._update_one
 
     def count(way: Transit, producer: Producer) -> None:
         seen_to.append(producer)
-        see_to_one(way, producer)
+        update_one(way, producer)
 
-    monkeypatch.setattr(Transit, "_see_to_one", count)
+    monkeypatch.setattr(Transit, "_update_one", count)
     beside(line("a", "b", "c"), 50, 2)
     assert len(seen_to) == len(set(seen_to)) == 50
 
@@ -360,7 +360,7 @@ def test_very_much_that_waits_is_released_over_several_turns(
         for consumer in list(address.consumers):
             address.remove_consumer(consumer)
         for producer in list(address.producers):
-            way.left(producer)
+            way.remove(producer)
         mesh["b"].forwarder.reach.set_paths({}, {}, lambda _: None)
 
     most = most_in_a_turn(mesh["b"], lambda: address.waiting.count, act)

@@ -96,12 +96,32 @@ def test_receivers_that_the_sender_knows_of_are_waited_for_but_not_for_ever() ->
     assert gone.credit > 0
 
 
+def test_a_link_whose_tree_changes_while_it_waits_is_not_checked_for_ever() -> None:
+    at = router()
+    at.client().receiver("q", credit=7)
+    waiting = link(neighbour(at), digest(at), properties={RECEIVERS: ["b", "x"]})
+    reach = at.forwarder.reach
+    now = {"a": reach.tree("a")}
+    changed = {"a": _renamed(now["a"], b"another")}
+    reach.set_paths(reach.neighbours, reach.paths, changed.get)
+    at.finish_turn()
+    at.is_patient = True
+    at.wait(PATIENCE_S + 0.5)
+    for _ in range(10):
+        at.go_on()
+    assert not at.has_work()
+    assert waiting.credit == 0
+    reach.set_paths(reach.neighbours, reach.paths, now.get)
+    at.catch_up()
+    assert waiting.credit > 0
+
+
 def test_one_that_is_gone_meanwhile_is_forgotten() -> None:
     at = router()
     sender = link(neighbour(at), b"another")
     sender.detach()
     at.wait(1)
-    assert not at.forwarder.network.multicast._asked
+    assert not at.forwarder.network.multicast._pending
     assert at.table.in_use("q") is None
 
 

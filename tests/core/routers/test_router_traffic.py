@@ -57,8 +57,8 @@ def test_each_router_tells_its_part_also_when_all_is_over() -> None:
         (3, 0, 3),
         (0, 3, 0),
     ]
-    transit = mesh["b"].forwarder.network.passed
-    assert (transit.of("M0q"), transit.of("M0other")) == (3, 0)
+    transit = mesh["b"].forwarder.network.transit_counts
+    assert (transit.count_of("M0q"), transit.count_of("M0other")) == (3, 0)
     sending.client.close()
     receiving.client.close()
     for _ in range(4):
@@ -66,7 +66,7 @@ def test_each_router_tells_its_part_also_when_all_is_over() -> None:
     assert [len(mesh[name].table) for name in "abc"] == [0, 0, 0]
     assert not mesh["b"].table.transit
     assert {name: counts(mesh[name]) for name in "abc"} == wanted
-    assert transit.of("M0q") == 3
+    assert transit.count_of("M0q") == 3
 
 
 def test_what_is_lost_with_a_connection_has_been_counted() -> None:
@@ -142,7 +142,7 @@ def test_edges_are_routers_too() -> None:
     world.run(1)
     found = {}
     for name in "EIF":
-        total = world.host(name).exchange.table.total()
+        total = world.host(name).hub.table.total()
         found[name] = entered(total), left(total), total.from_routers, total.to_routers
     assert found == {"E": (4, 0, 0, 4), "I": (0, 0, 4, 4), "F": (0, 4, 4, 0)}
 
@@ -151,15 +151,15 @@ def test_what_has_passed_is_kept_for_so_many_addresses_and_those_that_are_wanted
     passed = TransitCounts({"M0wanted": {}})
     for name in ("wanted", *(f"q{number}" for number in range(MOST_PASSED))):
         address = Address(name, 0)
-        passed.begin(address)
+        passed.add_transit(address)
         address.counters.to_routers = 2
-        passed.over(address)
+        passed.remove_transit(address)
     idle = Address("idle", 0)
-    passed.begin(idle)
-    passed.over(idle)
-    assert [passed.of(key) for key in ("M0wanted", "M0q0", "M0idle")] == [2, 2, 0]
+    passed.add_transit(idle)
+    passed.remove_transit(idle)
+    assert [passed.count_of(key) for key in ("M0wanted", "M0q0", "M0idle")] == [2, 2, 0]
     last = Address("last", 0)
-    passed.begin(last)
+    passed.add_transit(last)
     last.counters.to_routers = 1
-    passed.over(last)
-    assert [passed.of(key) for key in ("M0wanted", "M0q0", "M0last")] == [2, 0, 0]
+    passed.remove_transit(last)
+    assert [passed.count_of(key) for key in ("M0wanted", "M0q0", "M0last")] == [2, 0, 0]

@@ -84,18 +84,18 @@ def test_whoever_acts_on_paths_hears_of_new_ones() -> None:
 def test_the_others_are_told_once_what_is_wanted_here() -> None:
     reach = reach_of("B")
     told: list[str] = []
-    reach.on_here = lambda: told.append("changed")
-    reach.want(ORDERS, BALANCED_THERE)
-    reach.want(ORDERS, BALANCED_THERE)
+    reach.on_own_change = lambda: told.append("changed")
+    reach.set_own_interest(ORDERS, BALANCED_THERE)
+    reach.set_own_interest(ORDERS, BALANCED_THERE)
     assert told == ["changed"]
-    reach.want(ORDERS, Interest(MULTICAST, shows=True))
-    reach.want("M0gone", BALANCED_THERE)
-    reach.want("M0gone", None)
-    assert list(reach.take_changed_here()) == [
+    reach.set_own_interest(ORDERS, Interest(MULTICAST, shows=True))
+    reach.set_own_interest("M0gone", BALANCED_THERE)
+    reach.set_own_interest("M0gone", None)
+    assert list(reach.take_own_changes()) == [
         ("M0gone", None),
         (ORDERS, Interest(MULTICAST, shows=True)),
     ]
-    assert list(reach.take_changed_here()) == []
+    assert list(reach.take_own_changes()) == []
 
 
 def test_the_nearest_places_are_known_again_once_something_has_changed() -> None:

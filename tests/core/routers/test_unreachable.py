@@ -36,7 +36,7 @@ def words_at(world: World, router: str, name: str) -> list[str | None]:
     address = forwarder.table.in_use(name)
     assert address is not None
     survey = Survey(forwarder)
-    return [survey.words(producer.link) for producer in address.producers]
+    return [survey.describe(producer.link) for producer in address.producers]
 
 
 def test_an_interior_names_who_is_not_there() -> None:

@@ -47,7 +47,7 @@ def test_dispatchs_attributes() -> None:
         "lastError": None,
     }.items() <= out.items()
     assert (back["phase"], back["externalAddress"]) == (1, "e")
-    names = router.auto_links.plans
+    names = router.auto_links.rules
     links = {
         link_identity(line.link)
         for name in names

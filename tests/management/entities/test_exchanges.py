@@ -64,7 +64,7 @@ async def test_one_is_made_under_traffic_and_counts() -> None:
         # its bindings go with it
         assert (await ask(running, "DELETE", type=EXCHANGE, name="E")).status == 204
         assert running.node.configuration.bindings == ()
-        assert running.node.exchange.forwarder.exchanges.by_name == {}
+        assert running.node.hub.forwarder.exchanges.by_name == {}
 
 
 async def test_the_outcome_is_that_of_the_receivers() -> None:
@@ -123,4 +123,4 @@ async def test_what_cannot_be_is_refused(
         refused = await ask(running, "CREATE", body, type=kind, **named)
         assert refused.status == 400
         assert told in refused.description
-        assert len(running.node.exchange.forwarder.exchanges.by_name) == 1
+        assert len(running.node.hub.forwarder.exchanges.by_name) == 1

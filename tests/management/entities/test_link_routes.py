@@ -45,7 +45,7 @@ async def test_a_configured_one_tells_whether_its_container_is_there() -> None:
             assert addresses["Fx/*"]["containerCount"] == 0
             (pump,) = running.pumps
             routing = running.node.control.link_routes
-            routing.ask(LinkRouteRule("own", "out", False, "y", scope=pump.connection))
+            routing.add_requested(LinkRouteRule("own", "out", False, "y", scope=pump.connection))
             head = "router.linkRoute/"
             every = {each["name"].removeprefix(head): each for each in told(running, LINK_ROUTE)}
             assert list(every) == ["a", "b", "c", f"connection/{pump.number}/own"]

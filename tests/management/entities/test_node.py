@@ -38,7 +38,7 @@ def routers(names: str, *joined: str, mode: Any = "interior") -> Network:
 def view(network: Network, name: str) -> RouterView:
     """Return the view of a router that management reads."""
     host = network.hosts[name]
-    return RouterView(name, "host", host.configuration, host.exchange, 0.0, control=host.control)
+    return RouterView(name, "host", host.configuration, host.hub, 0.0, control=host.control)
 
 
 def told(network: Network, name: str) -> dict[str, dict[str, Any]]:
@@ -53,7 +53,7 @@ def told(network: Network, name: str) -> dict[str, dict[str, Any]]:
 def test_three_in_a_row() -> None:
     network = routers("ABC", "AB", "BC")
     host = network.hosts["C"]
-    host.turn(lambda: host.reach.want("M0q", Interest(1)))
+    host.turn(lambda: host.reach.set_own_interest("M0q", Interest(1)))
     network.run(1)
     found = told(network, "A")
     assert list(found) == ["A", "B", "C"]

@@ -22,7 +22,7 @@ from support.edges import World
 def told(network: Network) -> dict[str, dict[str, Any]]:
     """Return the addresses that router A reports, by their keys."""
     host = network.hosts["A"]
-    view = RouterView("A", "host", host.configuration, host.exchange, 0.0, control=host.control)
+    view = RouterView("A", "host", host.configuration, host.hub, 0.0, control=host.control)
     entity_type, source = ENTITY_TYPES[ADDRESS.long_name]
     found = {}
     for entity in filter(None, source(view)):
@@ -80,7 +80,7 @@ def test_what_goes_on_to_other_routers_is_told_from_what_comes_in() -> None:
     found = {}
     for name in "abc":
         host = world.host(name)
-        view = RouterView(name, "host", host.configuration, host.exchange, 0.0)
+        view = RouterView(name, "host", host.configuration, host.hub, 0.0)
         (address,) = (
             {each.name: each.read(entity) for each in ADDRESS.attributes}
             for entity in (*view.addresses(), *remote_addresses(view))

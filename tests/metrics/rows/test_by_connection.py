@@ -25,7 +25,7 @@ async def test_octets_and_links_of_one_connection(monkeypatch: pytest.MonkeyPatc
                 for _ in range(3):
                     await send(sender, Message(body="x" * 10_000))
             scraped = await running.scrape()
-            for number, pump in running.node.exchange.pumps.items():
+            for number, pump in running.node.hub.pumps.items():
                 container = pump.connection.remote_open.container_id
                 own = {**OWN, "connection": str(number), "container": container}
                 octets = "received" if number == 1 else "sent"

@@ -9,7 +9,7 @@ from router.metrics.metric import Value
 
 from support import audit
 from support.in_memory import Router
-from support.readings import idle_exchange, reading_of, samples
+from support.readings import idle_hub, reading_of, samples
 
 
 @pytest.mark.parametrize(
@@ -23,11 +23,11 @@ from support.readings import idle_exchange, reading_of, samples
     ],
 )
 def test_by_endpoint(name: str, value: int) -> None:
-    exchange = idle_exchange()
-    exchange.add_tally("amqp", "in", "normal")
-    tally = exchange.add_tally("amqp", "out", "normal")
-    tally.opened, tally.failed, tally.followed, tally.unauthenticated = 3, 4, 5, 6
-    assert samples(reading_of(exchange), name) == {
+    hub = idle_hub()
+    hub.add_counters("amqp", "in", "normal")
+    counters = hub.add_counters("amqp", "out", "normal")
+    counters.opened, counters.failed, counters.followed, counters.unauthenticated = 3, 4, 5, 6
+    assert samples(reading_of(hub), name) == {
         ("amqp", "in", "normal"): 0,
         ("amqp", "out", "normal"): value,
     }
@@ -42,7 +42,7 @@ def test_by_endpoint(name: str, value: int) -> None:
     ],
 )
 def test_by_direction(name: str, field: str) -> None:
-    reading = reading_of(idle_exchange())
+    reading = reading_of(idle_hub())
     setattr(reading.incoming, field, 1)
     setattr(reading.outgoing, field, 2)
     assert samples(attrs.evolve(reading), name) == {("in",): 1, ("out",): 2}

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from router.metrics.rows.deliveries import OUTCOMES
 
-from support.readings import idle_exchange, reading_of, samples
+from support.readings import idle_hub, reading_of, samples
 
 
 def test_every_outcome_is_there_from_the_start() -> None:
-    found = samples(reading_of(idle_exchange()), "trioute_deliveries_outcome_total")
+    found = samples(reading_of(idle_hub()), "trioute_deliveries_outcome_total")
     assert found == {(outcome,): 0 for outcome in OUTCOMES}
 
 
 def test_outcomes_are_counted_apart() -> None:
-    exchange = idle_exchange("orders")
-    for address in exchange.table.addresses():
+    hub = idle_hub("orders")
+    for address in hub.table.addresses():
         address.counters.rejected = 7
-    found = samples(reading_of(exchange), "trioute_deliveries_outcome_total")
+    found = samples(reading_of(hub), "trioute_deliveries_outcome_total")
     assert {labels[0]: value for labels, value in found.items() if value} == {"rejected": 7}

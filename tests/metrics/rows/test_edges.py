@@ -6,7 +6,7 @@ import attrs
 
 from router.metrics.edges import EdgeReading
 
-from support.readings import idle_exchange, reading_of, samples
+from support.readings import idle_hub, reading_of, samples
 
 
 def test_each_has_its_number() -> None:
@@ -21,7 +21,7 @@ def test_each_has_its_number() -> None:
         expired=8,
         exceeded=9,
     )
-    reading = attrs.evolve(reading_of(idle_exchange()), edges=of)
+    reading = attrs.evolve(reading_of(idle_hub()), edges=of)
     assert samples(reading, "trioute_edge_uplinks") == {("active",): 1}
     assert samples(reading, "trioute_edge_uplinks_lost_total") == {(): 2}
     assert samples(reading, "trioute_edges") == {("standby",): 3}

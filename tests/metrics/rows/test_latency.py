@@ -8,7 +8,7 @@ from router.metrics.rows.latency import COARSE_S, coarse, spread
 
 from support import audit
 from support.in_memory import Router
-from support.readings import idle_exchange, reading_of, samples
+from support.readings import idle_hub, reading_of, samples
 from support.scraping import running_node
 
 
@@ -32,7 +32,7 @@ def test_what_is_coarse_counts_the_same_below_its_bounds() -> None:
 
 
 def test_before_anything_was_measured_the_router_shows_nothing_but_zeros() -> None:
-    reading = reading_of(idle_exchange("a"))
+    reading = reading_of(idle_hub("a"))
     (value,) = samples(reading, "trioute_deliveries_settle_seconds").values()
     assert isinstance(value, HistogramValue)
     assert (sum(value.counts), value.sum) == (0, 0)

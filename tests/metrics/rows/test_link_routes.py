@@ -6,12 +6,12 @@ import attrs
 
 from router.metrics.link_routes import LinkRouteReading
 
-from support.readings import idle_exchange, reading_of, samples
+from support.readings import idle_hub, reading_of, samples
 
 
 def test_each_has_its_number() -> None:
     of = LinkRouteReading(1, {"active": 2, "inactive": 3}, 4, 5, 6, 7)
-    reading = attrs.evolve(reading_of(idle_exchange()), link_routes=of)
+    reading = attrs.evolve(reading_of(idle_hub()), link_routes=of)
     assert samples(reading, "trioute_link_routes") == {("active",): 2, ("inactive",): 3}
     names = {
         "trioute_routed_links": 4,

@@ -15,7 +15,7 @@ from router.logs.recent_lines import Line
 from support.audit import reading_of
 from support.in_memory import Router
 from support.pairs import pair
-from support.readings import idle_exchange, reading_of as reading_of_exchange, samples
+from support.readings import idle_hub, reading_of as reading_of_exchange, samples
 from support.scraping import running_node
 from support.transcripts import wire
 
@@ -137,8 +137,8 @@ async def test_the_router_s_own_connection_and_buffer() -> None:
     async with running_node() as running:
         scraped = await running.scrape()
         octets = scraped.by("reason", "trioute_memory_bytes")
-        assert octets["read_buffer"] == len(running.node.exchange.buffer)
-        own = running.node.exchange.own_pump
+        assert octets["read_buffer"] == len(running.node.hub.buffer)
+        own = running.node.hub.own_pump
         assert own is not None
         own.connection.outbox.output.reserve(5000)
         scraped = await running.scrape()
@@ -154,7 +154,7 @@ async def test_lines_that_are_kept() -> None:
 
 
 def test_every_reason_is_there_from_the_start() -> None:
-    found = samples(reading_of_exchange(idle_exchange()), "trioute_memory_bytes")
+    found = samples(reading_of_exchange(idle_hub()), "trioute_memory_bytes")
     assert {labels[0] for labels in found} == {
         *("waiting", "half_sent", "heads", "redelivery"),
         *("input", "output", "management", "read_buffer"),

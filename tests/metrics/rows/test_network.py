@@ -6,7 +6,7 @@ import attrs
 
 from router.metrics.network import NetworkReading
 
-from support.readings import idle_exchange, reading_of, samples
+from support.readings import idle_hub, reading_of, samples
 
 
 def test_each_has_its_number() -> None:
@@ -24,7 +24,7 @@ def test_each_has_its_number() -> None:
         refused=10,
         round_trips_s={("b",): 0.25},
     )
-    reading = attrs.evolve(reading_of(idle_exchange()), network=of)
+    reading = attrs.evolve(reading_of(idle_hub()), network=of)
     names = {
         "trioute_network_connections": 1,
         "trioute_network_neighbours": 2,
@@ -47,6 +47,6 @@ def test_each_has_its_number() -> None:
 
 
 def test_a_router_alone_has_not_changed_since_it_started() -> None:
-    reading = reading_of(idle_exchange())
+    reading = reading_of(idle_hub())
     found = samples(reading, "trioute_network_changed_seconds")
     assert found == {(): reading.uptime_s}

@@ -8,17 +8,17 @@ from router import __version__
 from router.build import data_plane
 from router.config.log_levels import LEVELS
 
-from support.readings import idle_exchange, reading_of, samples
+from support.readings import idle_hub, reading_of, samples
 from support.scraping import running_node
 
 
 def test_which_build_runs() -> None:
-    found = samples(reading_of(idle_exchange()), "trioute_build_info")
+    found = samples(reading_of(idle_hub()), "trioute_build_info")
     assert found == {(__version__, data_plane(), platform.python_version()): 1}
 
 
 def test_for_how_long() -> None:
-    assert samples(reading_of(idle_exchange()), "trioute_uptime_seconds") == {(): 1.5}
+    assert samples(reading_of(idle_hub()), "trioute_uptime_seconds") == {(): 1.5}
 
 
 async def test_lines_of_the_log_by_level() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 from router_spark.errors import BadInput
-from router_spark.jobs.offsets import Edge, Offset, edges, offsets, solve
+from router_spark.jobs.offsets import Offset, OneWayTime, offsets, one_way_times, solve
 from router_spark.periods import Period
 from router_spark.reading import checked_files, read_files
 from router_telemetry.schema import DELIVERIES
@@ -33,12 +33,12 @@ def test_edges_have_the_least_delay(spark: SparkSession) -> None:
         # no row where it came in, and none where it left
         *(hop(3, 1, "A", arrived=at(3), **sent), hop(4, 2, "B", arrived=at(0), **came)),
     ]
-    assert tuples(edges(frame(spark, DELIVERIES, rows))) == [("A", "B", 99_995, 2)]
+    assert tuples(one_way_times(frame(spark, DELIVERIES, rows))) == [("A", "B", 99_995, 2)]
 
 
 def test_the_error_is_half_the_asymmetry() -> None:
     # 100 us there, 300 us back, and B is 1000 us ahead
-    found = solve([Edge("A", "B", 1100), Edge("B", "A", -700)], ["A", "B"], None)
+    found = solve([OneWayTime("A", "B", 1100), OneWayTime("B", "A", -700)], ["A", "B"], None)
     assert found[0] == Offset("A", "A", 0, 0)
     assert found[1].offset_us == pytest.approx(900)
     assert found[1].bound_us == pytest.approx(200)
@@ -46,10 +46,10 @@ def test_the_error_is_half_the_asymmetry() -> None:
 
 def test_routers_that_are_not_connected_have_none() -> None:
     two_ways = [
-        *(Edge("B", "C", 10), Edge("C", "B", 10)),
-        *(Edge("C", "D", 30), Edge("D", "C", -10)),
+        *(OneWayTime("B", "C", 10), OneWayTime("C", "B", 10)),
+        *(OneWayTime("C", "D", 30), OneWayTime("D", "C", -10)),
         # messages went only one way
-        Edge("A", "B", 10),
+        OneWayTime("A", "B", 10),
     ]
     found = solve(two_ways, ["A", "B", "C", "D", "E"], None)
     assert [(each.router, each.reference) for each in found] == [(name, "B") for name in "ABCDE"]
@@ -64,9 +64,9 @@ def test_routers_that_are_not_connected_have_none() -> None:
 def test_the_shorter_round_trip_counts_more() -> None:
     """Three routers in a ring whose measurements contradict each other."""
     ring = [
-        *(Edge("A", "B", 10), Edge("B", "A", 10)),
-        *(Edge("B", "C", 10), Edge("C", "B", 10)),
-        *(Edge("A", "C", 1500), Edge("C", "A", -500)),
+        *(OneWayTime("A", "B", 10), OneWayTime("B", "A", 10)),
+        *(OneWayTime("B", "C", 10), OneWayTime("C", "B", 10)),
+        *(OneWayTime("A", "C", 1500), OneWayTime("C", "A", -500)),
     ]
     found = solve(ring, ["A", "B", "C"], "A")
     offset = found[2].offset_us

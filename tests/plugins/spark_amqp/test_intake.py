@@ -29,10 +29,10 @@ def intake(url: str, *, drains: bool = False, **options: str) -> Iterator[Intake
         made.stop()
 
 
-def cut(receiving: Intake, proton: ProtonPeers, limit: int) -> Batch:
+def make_batch(receiving: Intake, proton: ProtonPeers, limit: int) -> Batch:
     """Wait for `limit` rows and cut a batch of them."""
     proton.until(lambda: receiving.waiting >= limit, "the rows are there")
-    batch = receiving.cut(limit)
+    batch = receiving.make_batch(limit)
     assert batch is not None
     return batch
 
@@ -44,8 +44,8 @@ def test_what_is_committed_is_accepted_and_the_rest_is_given_back(
     sender = proton.connect(router_process.url()).sender(address)
     with intake(url) as receiving:
         sent = [sender.send(Message(body=str(number))) for number in range(5)]
-        first = cut(receiving, proton, 2)
-        second = cut(receiving, proton, 2)
+        first = make_batch(receiving, proton, 2)
+        second = make_batch(receiving, proton, 2)
         proton.until(lambda: receiving.waiting == 1, "the last is there")
         assert (first.begin, first.end, second.end) == (0, 2, 4)
         assert receiving.between(0, 4) == first.rows + second.rows
@@ -64,7 +64,7 @@ def test_octets_are_bounded(
     with intake(router_process.url(address), maxBytes="50") as receiving:
         sent = [sender.send(Message(body="x" * 100)) for _ in range(3)]
         for number in range(3):
-            batch = cut(receiving, proton, 1)
+            batch = make_batch(receiving, proton, 1)
             assert (len(batch.rows), receiving.waiting) == (1, 0)
             receiving.commit(number + 1)
         proton.until(lambda: all(each.is_settled for each in sent), "all is settled")

@@ -35,11 +35,11 @@ def payloads(found: list[Row]) -> list[bytes]:
 def test_rows_are_counted_until_their_batch_is_committed() -> None:
     ledger = Ledger()
     ledger.position = 100
-    assert ledger.cut(5) is None
+    assert ledger.make_batch(5) is None
     ledger.add(rows(b"a", b"bb", b"ccc"))
     assert (ledger.waiting, ledger.count, ledger.octets) == (3, 3, 6)
-    first = ledger.cut(2)
-    second = ledger.cut(None)
+    first = ledger.make_batch(2)
+    second = ledger.make_batch(None)
     assert first is not None
     assert second is not None
     assert (first.begin, first.end, second.end) == (100, 102, 103)
@@ -57,12 +57,12 @@ def test_rows_are_counted_until_their_batch_is_committed() -> None:
 def test_a_lost_link_takes_what_will_come_again() -> None:
     ledger = Ledger()
     ledger.add(rows(b"batched"))
-    ledger.cut(None)
+    ledger.make_batch(None)
     ledger.add(rows(b"waiting"))
     ledger.add(rows(b"settled", settled=True))
     assert ledger.lose_link() == 1
     assert (ledger.waiting, ledger.count) == (1, 2)
-    batch = ledger.cut(None)
+    batch = ledger.make_batch(None)
     assert batch is not None
     assert payloads(batch.rows) == [b"settled"]
     assert payloads(ledger.between(0, 1)) == [b"batched"]
@@ -71,7 +71,7 @@ def test_a_lost_link_takes_what_will_come_again() -> None:
 def test_giving_up_tells_what_spark_has_seen() -> None:
     ledger = Ledger()
     ledger.add(rows(b"a", b"b"))
-    ledger.cut(1)
+    ledger.make_batch(1)
     waiting, batched = ledger.give_up()
     assert (payloads(waiting), payloads(batched)) == ([b"b"], [b"a"])
     assert (ledger.count, ledger.octets, ledger.has_uncommitted) == (0, 0, False)

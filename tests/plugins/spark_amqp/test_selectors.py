@@ -16,7 +16,7 @@ from pyspark.sql.datasource import (
     StringEndsWith,
     StringStartsWith,
 )
-from router_spark_amqp.selectors import both, selector_of
+from router_spark_amqp.selectors import combine, selector_of
 
 pytestmark = pytest.mark.spark
 
@@ -67,6 +67,6 @@ def test_what_cannot_be_said_is_left_out(given: Filter) -> None:
 
 
 def test_selectors_are_combined() -> None:
-    assert both(None, None) is None
-    assert both("a = 1", None) == both(None, "a = 1") == "a = 1"
-    assert both("a = 1", "b = 2 OR c = 3") == "(a = 1) AND (b = 2 OR c = 3)"
+    assert combine(None, None) is None
+    assert combine("a = 1", None) == combine(None, "a = 1") == "a = 1"
+    assert combine("a = 1", "b = 2 OR c = 3") == "(a = 1) AND (b = 2 OR c = 3)"

@@ -146,8 +146,8 @@ def test_a_share_of_what_enters_is_sampled() -> None:
 
 def test_each_router_has_a_wall_clock_of_its_own() -> None:
     def set_b(simulation: Simulation, records: SimulatedRecords) -> None:
-        agenda = simulation.network.agenda
-        agenda.after(10, lambda: records.set_clock("b", -30.0))
+        scheduler = simulation.network.scheduler
+        scheduler.after(10, lambda: records.set_clock("b", -30.0))
 
     rows = simulated(act=set_b, ahead_s={"a": 3600.0}).rows["deliveries"]
     began = BEGINNING.timestamp()

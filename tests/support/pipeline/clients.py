@@ -28,7 +28,7 @@ class NamedContainer(Container):
     def __init__(self, network: Network, name: str, router: str, key: str = "") -> None:
         chance = network.chance(key or name)
         host = network.hosts[router]
-        super().__init__(name, host, network.agenda, BESIDE, chance, shared_buffer())
+        super().__init__(name, host, network.scheduler, BESIDE, chance, shared_buffer())
         self._hosts: dict[str, SimulatedRouter] = network.hosts
         network.containers[key or name] = self
 
@@ -52,7 +52,7 @@ class NamedContainer(Container):
                 else:
                     self._attach_receiver(plan)
 
-        self.agenda.after(self.chance.uniform(*RETURN_S), again)
+        self.scheduler.after(self.chance.uniform(*RETURN_S), again)
 
 
 class Talker:
@@ -62,7 +62,7 @@ class Talker:
         self, network: Network, name: str, router: str, address: str, rate: float, ttl_ms: int
     ) -> None:
         self.name, self.router, self.address, self.rate = name, router, address, rate
-        self.agenda = network.agenda
+        self.scheduler = network.scheduler
         self.chance: Random = network.chance(f"talker/{name}")
         self.is_anonymous = False
         # octets in the body after the time
@@ -90,19 +90,19 @@ class Talker:
 
     def begin(self) -> None:
         """Begin to send."""
-        self.agenda.after(self.chance.uniform(0, 1 / self.rate), self._tick)
+        self.scheduler.after(self.chance.uniform(0, 1 / self.rate), self._tick)
 
     def _tick(self) -> None:
         # a sender without credit does not accumulate an unlimited backlog
         self._due = min(self._due + 1, 20)
-        self.agenda.after(self.chance.uniform(0.5, 1.5) / self.rate, self._tick)
+        self.scheduler.after(self.chance.uniform(0.5, 1.5) / self.rate, self._tick)
         self._send()
 
     def _send(self) -> None:
         sender = self.plan.sender()
         while sender is not None and self._due and sender.has_room():
             self._due -= 1
-            body = TIME.pack(self.agenda.now) + bytes(self.more_octets)
+            body = TIME.pack(self.scheduler.now) + bytes(self.more_octets)
             sender.send_nowait(self._head + encode_message(Message(body=(Data(body),))))
 
 
@@ -125,7 +125,7 @@ class Taker:
         # number of messages received, and the sum of their latencies
         self.received = 0
         self.latency_s = 0.0
-        self.agenda = network.agenda
+        self.scheduler = network.scheduler
         self.chance: Random = network.chance(f"taker/{key or name}")
         self._waiting: deque[ReceivedMessage] = deque()
         self._is_busy = False
@@ -137,7 +137,7 @@ class Taker:
         (data,) = received.message.body
         assert isinstance(data, Data)
         self.received += 1
-        self.latency_s += self.agenda.now - TIME.unpack_from(data.octets)[0]
+        self.latency_s += self.scheduler.now - TIME.unpack_from(data.octets)[0]
         self._waiting.append(received)
         self._work()
 
@@ -147,7 +147,7 @@ class Taker:
         self._is_busy = True
         received = self._waiting.popleft()
         time_s = self.service_s * self.chance.uniform(0.8, 1.2)
-        self.agenda.after(time_s, lambda: self._done(received))
+        self.scheduler.after(time_s, lambda: self._done(received))
 
     def _done(self, received: ReceivedMessage) -> None:
         self._is_busy = False

@@ -83,8 +83,8 @@ class Loop:
     def costs(self) -> dict[Pair, int]:
         """Return the costs of all lines."""
         return {
-            (min(pair), max(pair)): joint.connector.cost
-            for pair, joint in self.network.joints.items()
+            (min(pair), max(pair)): connection.connector.cost
+            for pair, connection in self.network.connections.items()
         }
 
     def begin(self) -> None:

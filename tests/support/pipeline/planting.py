@@ -49,10 +49,10 @@ class Free:
         return found
 
     def line(self) -> tuple[RouterConnection, str]:
-        """Take a line that is used; return its joint and its name."""
+        """Take a line that is used; return its connection and its name."""
         found = self.scene.chance.choice(self.lines)
         self.lines.remove(found)
-        return self.scene.network.joints[found], "-".join(sorted(found))
+        return self.scene.network.connections[found], "-".join(sorted(found))
 
     def router(self) -> str:
         """Take a router that messages pass, with its lines; return its name."""
@@ -68,13 +68,13 @@ def _nothing(free: Free) -> str:
 
 def _slow_router(free: Free) -> str:
     scene, name = free.scene, free.router()
-    host, agenda = scene.network.hosts[name], scene.network.agenda
+    host, scheduler = scene.network.hosts[name], scene.network.scheduler
     pause_s, every_s = scene.chance.uniform(0.1, 0.18), 0.2
 
     def again() -> None:
         host.pause()
-        agenda.after(pause_s, host.resume)
-        agenda.after(every_s, again)
+        scheduler.after(pause_s, host.resume)
+        scheduler.after(every_s, again)
 
     again()
     return name
@@ -82,23 +82,23 @@ def _slow_router(free: Free) -> str:
 
 def _slow_line(free: Free) -> str:
     # TCP retransmits what is lost, so a bad line is one with a long delay
-    joint, name = free.line()
-    distance, chance = joint.distance, free.scene.chance
+    connection, name = free.line()
+    distance, chance = connection.distance, free.scene.chance
     if chance.random() < 0.5:
         more_s = chance.uniform(0.02, 0.1)
-        joint.move(attrs.evolve(distance, delay_s=distance.delay_s + more_s))
+        connection.move(attrs.evolve(distance, delay_s=distance.delay_s + more_s))
     else:
-        joint.move(attrs.evolve(distance, jitter_s=chance.uniform(0.05, 0.25)))
+        connection.move(attrs.evolve(distance, jitter_s=chance.uniform(0.05, 0.25)))
     return name
 
 
 def _flapping_line(free: Free) -> str:
-    joint, name = free.line()
-    agenda, chance = free.scene.network.agenda, free.scene.chance
+    connection, name = free.line()
+    scheduler, chance = free.scene.network.scheduler, free.scene.chance
 
     def again() -> None:
-        joint.reset()
-        agenda.after(chance.uniform(1, 2), again)
+        connection.reset()
+        scheduler.after(chance.uniform(1, 2), again)
 
     again()
     return name
@@ -157,8 +157,8 @@ def _redirect_loop(free: Free) -> str:
 
 
 def _wrong_cost(free: Free) -> str:
-    joint, name = free.line()
-    joint.set_cost(free.scene.chance.choice((20, 50, 100)))
+    connection, name = free.line()
+    connection.set_cost(free.scene.chance.choice((20, 50, 100)))
     return name
 
 

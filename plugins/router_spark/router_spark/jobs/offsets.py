@@ -15,7 +15,7 @@ OFFSETS = "router string, reference string, offset_us double, bound_us double"
 
 
 @attrs.frozen
-class Edge:
+class OneWayTime:
     """Least time from sending by a router to receipt by the next, each on its own wall clock."""
 
     sender: str
@@ -36,7 +36,7 @@ class Offset:
     bound_us: float | None
 
 
-def edges(deliveries: DataFrame) -> DataFrame:
+def one_way_times(deliveries: DataFrame) -> DataFrame:
     """Return sender, receiver, `least_us` and the number of messages for each pair of routers."""
     is_sent = sf.col("out_role").isin(*ROUTER_ROLES) & sf.col("forward_ns").isNotNull()
     arrived_us = sf.unix_micros("arrived")
@@ -79,7 +79,7 @@ def offsets(deliveries: DataFrame, reference: str | None = None) -> DataFrame:
     one direction took no time at all. The default `reference` is the first router by name of the
     largest connected group. Raises BadInput if the reference is not a router of these deliveries.
     """
-    found = [Edge(*row) for row in edges(deliveries).drop("messages").collect()]
+    found = [OneWayTime(*row) for row in one_way_times(deliveries).drop("messages").collect()]
     named = sorted(row[0] for row in deliveries.select("router").distinct().collect())
     if reference is not None and reference not in named:
         raise BadInput(
@@ -90,7 +90,9 @@ def offsets(deliveries: DataFrame, reference: str | None = None) -> DataFrame:
     return deliveries.sparkSession.createDataFrame(rows, OFFSETS)
 
 
-def solve(found: Sequence[Edge], routers: Sequence[str], reference: str | None) -> list[Offset]:
+def solve(
+    found: Sequence[OneWayTime], routers: Sequence[str], reference: str | None
+) -> list[Offset]:
     """Solve for the offsets by least squares, each pair weighted by its round trip."""
     pairs = _pairs(found)
     names = sorted({*routers, *(name for pair in pairs for name in pair)})
@@ -106,9 +108,9 @@ def solve(found: Sequence[Edge], routers: Sequence[str], reference: str | None) 
     return [Offset(name, reference, *known.get(name, nothing)) for name in names]
 
 
-def _pairs(found: Sequence[Edge]) -> dict[tuple[str, str], tuple[float, float]]:
+def _pairs(found: Sequence[OneWayTime]) -> dict[tuple[str, str], tuple[float, float]]:
     """Return offset and half the round trip of each pair of routers with messages both ways."""
-    least = {(edge.sender, edge.receiver): edge.least_us for edge in found}
+    least = {(time.sender, time.receiver): time.least_us for time in found}
     return {
         (a, b): ((there - least[b, a]) / 2, (there + least[b, a]) / 2)
         for (a, b), there in least.items()

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from router.config.qdrouterd.repeated import RepeatedAutoLinks
+from router.config.qdrouterd.auto_link_names import AutoLinkNames
 
 IN = {"address": "q", "direction": "in", "containerId": "broker"}
 
 
 def test_the_second_and_the_third_are_numbered() -> None:
-    repeated = RepeatedAutoLinks()
-    found = [repeated.name_for(IN) for _ in range(3)]
+    names = AutoLinkNames()
+    found = [names.name_for(IN) for _ in range(3)]
     assert found == [None, "autoLink/in/q/broker/2", "autoLink/in/q/broker/3"]
 
 
@@ -29,6 +29,6 @@ def test_the_second_and_the_third_are_numbered() -> None:
     ],
 )
 def test_what_says_something_else_needs_no_name(other: dict[str, Any]) -> None:
-    repeated = RepeatedAutoLinks()
-    repeated.name_for(IN)
-    assert repeated.name_for(other) is None
+    names = AutoLinkNames()
+    names.name_for(IN)
+    assert names.name_for(other) is None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final, Literal
 
-Form = Literal["toml", "sections", "json"]
+Syntax = Literal["toml", "sections", "json"]
 
 _NOTHING: Final = re.compile(r"\s*")
 _COMMENT: Final = re.compile(r"^[^\S\n]*#[^\n]*", re.MULTILINE)
@@ -17,12 +17,12 @@ _SECTION: Final = re.compile(r"[\w.-]+[ \t]*\{")
 # No line of TOML begins with a brace or a list of lists. But `[["name"]]` is a header in TOML.
 _LIST: Final = re.compile(r'\[\s*(?:\[\s*(?:"(?:[^"\\\n]|\\.)*"\s*,|\])|\{|\]\s*$)')
 # Suffixes of Dispatch's files, for a file whose content does not tell.
-_SUFFIXES: Final[dict[str, Form]] = {".conf": "sections", ".json": "json"}
+_SUFFIXES: Final[dict[str, Syntax]] = {".conf": "sections", ".json": "json"}
 # Only sections contain a key and a colon, or a brace alone.
 _INSIDE: Final = re.compile(r"[\w-]+[ \t]*:|\}")
 
 
-def detect_form(text: str, suffix: str = "") -> Form:
+def detect_syntax(text: str, suffix: str = "") -> Syntax:
     """Return the syntax of a file by its content or, if in doubt, by its `suffix` (`.conf`)."""
     text = _COMMENT.sub("", text)
     begin = _NOTHING.match(text)

@@ -19,9 +19,9 @@ cdef class BlockedLinks:
     cpdef int remove(self, Link link) except -1
     @cython.locals(level=int, link=Link)
     cpdef Link take(self)
-    cpdef int is_full(self) except -1
+    cpdef int note_full(self) except -1
     @cython.locals(level=int)
     cdef int _below(self) except -1
 
-@cython.locals(held=BlockedLinks)
+@cython.locals(blocked=BlockedLinks)
 cpdef void block(Session session, OutgoingLink link) except *

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from router.config.load import default_text
-from router.config.qdrouterd.form import Form, detect_form
+from router.config.qdrouterd.syntax import Syntax, detect_syntax
 
 
 @pytest.mark.parametrize(
-    ("text", "form"),
+    ("text", "syntax"),
     [
         ("# a comment\n\nrouter {\n}\n", "sections"),
         ("ssl-profile{\n", "sections"),
@@ -30,16 +30,16 @@ from router.config.qdrouterd.form import Form, detect_form
     ],
 )
 @pytest.mark.parametrize("suffix", ["", ".toml"])
-def test_the_content_counts(text: str, form: Form, suffix: str) -> None:
-    assert detect_form(text, suffix) == form
+def test_the_content_counts(text: str, syntax: Syntax, suffix: str) -> None:
+    assert detect_syntax(text, suffix) == syntax
 
 
 @pytest.mark.parametrize("suffix", [".conf", ".json", ".JSON"])
 def test_no_suffix_makes_toml_another_thing(suffix: str) -> None:
-    assert detect_form(default_text(), suffix) == "toml"
+    assert detect_syntax(default_text(), suffix) == "toml"
 
 
-@pytest.mark.parametrize(("suffix", "form"), [(".conf", "sections"), (".json", "json")])
+@pytest.mark.parametrize(("suffix", "syntax"), [(".conf", "sections"), (".json", "json")])
 @pytest.mark.parametrize("text", ["", "# nothing\n", "what is this\n"])
-def test_the_suffix_counts_where_nothing_else_tells(text: str, suffix: str, form: Form) -> None:
-    assert detect_form(text, suffix) == form
+def test_the_suffix_counts_where_nothing_else_tells(text: str, suffix: str, syntax: Syntax) -> None:
+    assert detect_syntax(text, suffix) == syntax

@@ -12,7 +12,7 @@ from router.config.auto_links import AutoLinkSettings
 from router.config.mistakes import Data
 
 
-class RepeatedAutoLinks:
+class AutoLinkNames:
     """Counter of the auto-links of one file, by the names that they get from their attributes."""
 
     def __init__(self) -> None:

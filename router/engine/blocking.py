@@ -41,25 +41,25 @@ class BlockedLinks:
 
     def add(self, link: Link, level: int) -> None:
         """Add a link at a level of urgency; a link that is queued already moves to that level."""
-        if link.held is not None:
-            if link.held is self and link.held_level == level:
+        if link.blocked_in is not None:
+            if link.blocked_in is self and link.blocked_level == level:
                 return
-            link.held.remove(link)
+            link.blocked_in.remove(link)
         queue = self._levels[level]
         if queue is UNUSED:
             queue = self._levels[level] = OrderedDict()
         queue[link] = None
-        link.held = self
-        link.held_level = level
+        link.blocked_in = self
+        link.blocked_level = level
         self.count += 1
         if level > self.top:
             self.top = level
 
     def remove(self, link: Link) -> None:
         """Remove a link, which must be in the queue."""
-        level = link.held_level
+        level = link.blocked_level
         del self._levels[level][link]
-        link.held = None
+        link.blocked_in = None
         self.count -= 1
         while self.top >= 0 and not self._levels[self.top]:
             self.top -= 1
@@ -67,7 +67,7 @@ class BlockedLinks:
     def take(self) -> Link | None:
         """Remove and return the next link; return None if the queue is empty.
 
-        The link's `held_level` remains the level at which it waited.
+        The link's `blocked_level` remains the level at which it waited.
         """
         level = self.top
         if level < 0:
@@ -79,7 +79,7 @@ class BlockedLinks:
         self.remove(link)
         return link
 
-    def is_full(self) -> None:
+    def note_full(self) -> None:
         """Note that the room is used up, although less urgent links may still wait."""
         if self.count > len(self._levels[self.top]):
             self._passed_over += 1
@@ -101,15 +101,15 @@ def block(session: Session, link: OutgoingLink) -> None:
 
     `Handler.room_made` is called then.
     """
-    if link.held is not None:
+    if link.blocked_in is not None:
         return
-    held: BlockedLinks | None
+    blocked: BlockedLinks | None
     if session.remote_incoming_window <= 0:
-        held = session.held
-        if held is None:
-            held = session.held = BlockedLinks()
+        blocked = session.blocked_links
+        if blocked is None:
+            blocked = session.blocked_links = BlockedLinks()
     else:
-        held = session.outbox.held
-        if held is None:
-            held = session.outbox.held = BlockedLinks()
-    held.add(link, link.urgency)
+        blocked = session.outbox.blocked_links
+        if blocked is None:
+            blocked = session.outbox.blocked_links = BlockedLinks()
+    blocked.add(link, link.urgency)
