@@ -96,37 +96,38 @@ def explain(
 
     async def work(management: ManagementClient) -> None:
         asked = {"user": who.user, "vhost": who.vhost, "direction": direction, "address": address}
-        told = as_json(await management.request(EXPLAIN, asked))
+        answer = as_json(await management.request(EXPLAIN, asked))
         if is_json:
-            click.echo(json.dumps(told, indent=2, ensure_ascii=False))
+            click.echo(json.dumps(answer, indent=2, ensure_ascii=False))
         else:
-            for line in format_explanation(who, told, width):
+            for line in format_explanation(who, answer, width):
                 click.echo(line)
-        if not told["flows"]:
+        if not answer["flows"]:
             raise Incomplete("")
 
     run_with_management(target, work)
 
 
-def format_explanation(who: Who, told: JsonMap, width: int | None) -> Iterator[str]:
+def format_explanation(who: Who, answer: JsonMap, width: int | None) -> Iterator[str]:
     """Yield the lines for people, the conclusion first."""
-    does = "send to" if told["direction"] == "send" else "receive from"
-    yield f"{text(str(who))} may{'' if told['allowed'] else ' not'} {does} {text(told['address'])}."
-    if told["flows"]:
+    does = "send to" if answer["direction"] == "send" else "receive from"
+    may = "may" if answer["allowed"] else "may not"
+    yield f"{text(str(who))} {may} {does} {text(answer['address'])}."
+    if answer["flows"]:
         yield "Messages flow."
     lead = "Nothing flows"
-    for reason in told["reasons"]:
+    for reason in answer["reasons"]:
         yield from _wrapped(f"{lead}: {text(reason['text'])} ({reason['reason']}).", width, 4)
         lead = "And"
     yield ""
-    for name, fact in _facts(told):
+    for name, fact in _facts(answer):
         yield from _wrapped(f"{name:10}{fact}", width, 10)
-    if told.get("linkRoute"):
-        yield from _containers(told["linkRoute"], width)
-    elif told["allowed"]:
-        yield from _links(told, width)
-        if told.get("network"):
-            yield from format_network(told["network"], width)
+    if answer.get("linkRoute"):
+        yield from _containers(answer["linkRoute"], width)
+    elif answer["allowed"]:
+        yield from _links(answer, width)
+        if answer.get("network"):
+            yield from format_network(answer["network"], width)
 
 
 def _wrapped(line: str, width: int | None, indent: int) -> list[str]:
@@ -135,30 +136,30 @@ def _wrapped(line: str, width: int | None, indent: int) -> list[str]:
     return textwrap.wrap(line, room, subsequent_indent=" " * indent, break_on_hyphens=False)
 
 
-def _facts(told: JsonMap) -> Iterator[tuple[str, str]]:
-    yield "policy", text(told["policy"]["text"])
-    for listener in told["listeners"]:
+def _facts(answer: JsonMap) -> Iterator[tuple[str, str]]:
+    yield "policy", text(answer["policy"]["text"])
+    for listener in answer["listeners"]:
         verdict = "lets the user in" if listener["admits"] else "does not let the user in"
         yield "listener", f"{text(listener['name'])} {verdict}: {text(listener['text'])}"
-    if told.get("linkRoute"):
-        yield "forwarded", _link_route(told["linkRoute"])
+    if answer.get("linkRoute"):
+        yield "forwarded", _link_route(answer["linkRoute"])
         return
-    yield "address", _rule(told)
-    for each in told.get("autoLinks") or ():
+    yield "address", _rule(answer)
+    for each in answer.get("autoLinks") or ():
         yield "auto-link ", _auto_link(each)
-    yield "route", " > ".join(map(text, told["route"])) + f", cost {told['cost']}"
-    if not told["allowed"]:
+    yield "route", " > ".join(map(text, answer["route"])) + f", cost {answer['cost']}"
+    if not answer["allowed"]:
         return
-    if not told["inUse"]:
+    if not answer["inUse"]:
         yield "state", "not in use"
         return
-    waiting, room, held = (number(told[name]) for name in ("waiting", "room", "creditHeld"))
+    waiting, room, held = (number(answer[name]) for name in ("waiting", "room", "creditHeld"))
     yield (
         "waiting",
         f"{waiting} deliveries; receivers can take {room} more, senders may send {held}",
     )
-    yield from format_stuck(told.get("stuckReceivers"))
-    counters = told["counters"]
+    yield from format_stuck(answer.get("stuckReceivers"))
+    counters = answer["counters"]
     counted = [
         f"{number(counters[name])} {word}"
         for name, word in _COUNTED.items()
@@ -191,40 +192,40 @@ def _auto_link(link: JsonMap) -> str:
     return f"{words} ({text(link['lastError'])})" if link["lastError"] else words
 
 
-def _rule(told: JsonMap) -> str:
-    rule = told["rule"]
+def _rule(answer: JsonMap) -> str:
+    rule = answer["rule"]
     why = "no rule matches" if rule is None else f"by the {rule['kind']} {text(rule['pattern'])}"
-    words = [f"{told['distribution']}, {why}"]
-    if told["isOwnNode"]:
+    words = [f"{answer['distribution']}, {why}"]
+    if answer["isOwnNode"]:
         words.append("a node of the router itself")
-    if told["isDynamic"]:
+    if answer["isDynamic"]:
         words.append("a dynamic node")
-    if told["phase"]:
-        words.append(f"at phase {told['phase']}")
-    if told.get("toFallback"):
+    if answer["phase"]:
+        words.append(f"at phase {answer['phase']}")
+    if answer.get("toFallback"):
         words.append("no other receivers, so messages go to the fallback")
     if rule is not None and rule["deadLetterAddress"]:
         words.append(f"expired messages go to {text(rule['deadLetterAddress'])}")
     return "; ".join(words)
 
 
-def _links(told: JsonMap, width: int | None) -> Iterator[str]:
+def _links(answer: JsonMap, width: int | None) -> Iterator[str]:
     """Yield the links at both ends of the address, the other end first."""
     sides = [
         ("Receivers", "destinations", "destinationCount", ("credit", "window", "unsettled")),
         ("Senders", "senders", "senderCount", ("credit", "capacity", "unsettled")),
     ]
-    for title, key, count, numbers in sides if told["direction"] == "send" else reversed(sides):
-        ends = told[key]
+    for title, key, count, numbers in sides if answer["direction"] == "send" else reversed(sides):
+        ends = answer[key]
         if not ends:
             continue
         yield ""
-        yield title if len(ends) == told[count] else f"{title}, {len(ends)} of {told[count]}"
+        yield title if len(ends) == answer[count] else f"{title}, {len(ends)} of {answer[count]}"
         yield from _ends(ends, numbers, width, is_choice=key == "destinations")
-    if told["ownLinks"]:
+    if answer["ownLinks"]:
         yield ""
         yield "Links of this user to the address"
-        yield from _ends(told["ownLinks"], ("credit", "unsettled"), width, is_choice=False)
+        yield from _ends(answer["ownLinks"], ("credit", "unsettled"), width, is_choice=False)
 
 
 def _containers(route: JsonMap, width: int | None) -> Iterator[str]:

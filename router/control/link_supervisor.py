@@ -156,7 +156,7 @@ class LinkSupervisor(Generic[L]):
         self._moments = itertools.count()
         self._numbers = itertools.count(1)
         # whether a pass over the timers continues in later turns
-        self._is_looking = False
+        self._is_checking = False
         # number of attempts, and of failures
         self.attempts = 0
         self.failures = 0
@@ -321,11 +321,11 @@ class LinkSupervisor(Generic[L]):
 
     def tick(self, now: float) -> None:
         """Do all work that is due; with very many lines, some of it is done in later turns."""
-        if not self._is_looking:
-            self._is_looking = True
-            self.forwarder.turn.deferred.run_steps(self._looks(), ITEMS_PER_STEP)
+        if not self._is_checking:
+            self._is_checking = True
+            self.forwarder.turn.deferred.run_steps(self._check_due(), ITEMS_PER_STEP)
 
-    def _looks(self) -> Iterator[None]:
+    def _check_due(self) -> Iterator[None]:
         """Handle each line that is due or quiescing."""
         while self._timers and self._timers[0][0] <= self.now:
             due, _, line = heapq.heappop(self._timers)
@@ -341,7 +341,7 @@ class LinkSupervisor(Generic[L]):
             if line.own is not None:
                 self.check_quiescing(line, line.own, self.now)
             yield
-        self._is_looking = False
+        self._is_checking = False
 
     def check_quiescing(self, line: L, own: Attempt, now: float) -> None:
         """Detach a quiescing line once it has no delivery under way."""

@@ -207,7 +207,7 @@ class RunningTraces:
             return
         sender = await self.connection.open_sender(trace.to, window=MAX_UNSETTLED_MESSAGES)
         sender.on_settled = trace.on_outcome
-        told_at = looked_at = -math.inf
+        told_at = examined = -math.inf
         while self.receivers(trace.to):
             if not sender.has_room():
                 if sender.is_over:
@@ -217,8 +217,8 @@ class RunningTraces:
                 continue
             await trace.wait()
             now = trio.current_time()
-            if now - looked_at >= HEARTBEAT_S:
-                looked_at = now
+            if now - examined >= HEARTBEAT_S:
+                examined = now
                 trace.on_heartbeat()
             if sender.has_room() and (trace.is_waiting() or now - told_at >= HEARTBEAT_S):
                 trace.send(sender)

@@ -38,7 +38,7 @@ ADDRESSES_AT_ONCE: Final = 1000
 CONNECTIONS_AT_ONCE: Final = 200
 LINKS_AT_ONCE: Final = 500
 # Maximum number of receivers and senders of addresses that are examined in one step.
-LOOKS_AT_ONCE: Final = 2000
+EXAMINED_AT_ONCE: Final = 2000
 
 
 @attrs.define
@@ -204,7 +204,7 @@ def read_in_steps(
         other.counters.add(counters)
     connections = _Connections(observed, connection_labels.late)
     dynamic = own = named = 0
-    looks = 0
+    examined = 0
     for address in table.addresses():
         found = labelled.get(address.key, other)
         found.add(address)
@@ -218,10 +218,10 @@ def read_in_steps(
             other.consumers -= len(address.consumers)
         else:
             named += 1
-        looks += 1
-        if looks >= ADDRESSES_AT_ONCE or survey.looks >= LOOKS_AT_ONCE:
+        examined += 1
+        if examined >= ADDRESSES_AT_ONCE or survey.examined >= EXAMINED_AT_ONCE:
             yield
-            looks = 0
+            examined = 0
             survey = Survey(observed.forwarder)
     for key, counters in before.items():
         labelled[key].counters.subtract(counters)
@@ -333,7 +333,7 @@ class _Connections:
             for link in list(session.local_links.values()):
                 self._read_link(link, own)
                 self._links += 1
-                if self._links >= LINKS_AT_ONCE or self._survey.looks >= LOOKS_AT_ONCE:
+                if self._links >= LINKS_AT_ONCE or self._survey.examined >= EXAMINED_AT_ONCE:
                     yield
                     self._begin_step()
 

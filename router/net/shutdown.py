@@ -18,7 +18,7 @@ from router.net.router_pump import RouterPump
 # How long peers have to read the close; then their sockets are closed.
 FAREWELL_S = 2.0
 # Resolving the deliveries of a link, or detaching it, costs as much as this many small steps.
-LOOKS_A_LINK = 8
+WORK_OF_A_LINK = 8
 
 
 async def close_all(hub: RouterHub) -> None:
@@ -56,7 +56,7 @@ def close_in_order(hub: RouterHub, pumps: Iterable[RouterPump], why: str) -> Non
 def _closing(hub: RouterHub, pumps: list[RouterPump], why: str) -> Iterator[None]:
     for pump in pumps:
         for _ in detach.release_all(hub.forwarder, pump.connection):
-            yield from repeat(None, LOOKS_A_LINK)
+            yield from repeat(None, WORK_OF_A_LINK)
     # outcomes are sent before their links are detached
     hub.finish_turn()
     hub.begin_turn()
@@ -65,5 +65,5 @@ def _closing(hub: RouterHub, pumps: list[RouterPump], why: str) -> Iterator[None
         for session in list(pump.connection.local_sessions.values()):
             for link in list(session.local_links.values()):
                 attaching.detach(link, False, reason)
-                yield from repeat(None, LOOKS_A_LINK)
+                yield from repeat(None, WORK_OF_A_LINK)
         pump.connection.close(AmqpError(Condition.CONNECTION_FORCED, why))

@@ -18,7 +18,7 @@ SCALE = 0.05
 MOST_BYTES = 14 * MIB
 LEFT_PART = 0.2
 PATIENCE_LOOKS = 600
-LOOK_S = 0.1
+CHECK_S = 0.1
 
 
 @pytest.mark.parametrize("load", [load for load in LOADS if "plain" not in load])
@@ -39,5 +39,5 @@ def test_what_peers_say_of_themselves_takes_little(start_router: StartRouter, lo
     while looks and resident_bytes(router.pid) > (1 + LEFT_PART) * fresh:
         looks -= 1
         with pytest.raises(subprocess.TimeoutExpired):
-            router.process.wait(LOOK_S)
+            router.process.wait(CHECK_S)
     assert resident_bytes(router.pid) <= (1 + LEFT_PART) * fresh

@@ -308,7 +308,7 @@ async def test_few_links_of_a_connection_are_read_in_each_step() -> None:
 async def test_few_receivers_of_addresses_are_looked_at_in_each_step(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(reading, "LOOKS_AT_ONCE", 100)
+    monkeypatch.setattr(reading, "EXAMINED_AT_ONCE", 100)
     async with running_node() as running, dialled(("127.0.0.1", running.amqp_port)) as peer:
         await peer.begin()
         for number in range(200):

@@ -31,7 +31,7 @@ from support.routers import PLAIN, RouterProcess, StartRouter
 CONNECTIONS = 1500
 REMAINS = 0.7
 PATIENCE_LOOKS = 600
-LOOK_S = 0.1
+CHECK_S = 0.1
 
 QUIET_LOG = PLAIN + '\n[log]\nlevel = "warning"\n'
 
@@ -122,7 +122,7 @@ def resident_below(router: RouterProcess, limit: float) -> int:
         if resident_bytes(router) <= limit:
             break
         with pytest.raises(subprocess.TimeoutExpired):
-            router.process.wait(LOOK_S)
+            router.process.wait(CHECK_S)
     return resident_bytes(router)
 
 

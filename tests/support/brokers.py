@@ -34,7 +34,7 @@ UNPACKED = ROOT / ".brokers"
 # machine is ten times as slow, and busy.
 PATIENCE_S = 300.0
 # How long to wait before looking again.
-LOOK_S = 0.05
+CHECK_S = 0.05
 # How much of a log is shown.
 LAST_LINES = 30
 
@@ -186,7 +186,7 @@ class Broker(ABC):
         while not self.is_ready():
             took = f"after {time.monotonic() - began:.0f} s"
             try:
-                code = process.wait(LOOK_S)
+                code = process.wait(CHECK_S)
             except subprocess.TimeoutExpired:
                 if time.monotonic() < began + PATIENCE_S:
                     continue

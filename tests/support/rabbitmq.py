@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from support.brokers import LOOK_S, PATIENCE_S, Broker, unpacked
+from support.brokers import CHECK_S, PATIENCE_S, Broker, unpacked
 from support.ports import free_port, is_open
 
 CONFIGURATION = """\
@@ -120,7 +120,7 @@ class RabbitMQ(Broker):
         end = time.monotonic() + PATIENCE_S
         while not is_open(self._epmd_port):
             with suppress(subprocess.TimeoutExpired):
-                code = self._epmd.wait(LOOK_S)
+                code = self._epmd.wait(CHECK_S)
                 raise AssertionError(f"RabbitMQ's epmd ended with {code}")
             assert time.monotonic() < end, "RabbitMQ's epmd does not listen"
         super().begin_start()

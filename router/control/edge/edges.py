@@ -95,7 +95,7 @@ class Edges:
         self._again: list[Address] = []
         self._starts: tuple[str, ...] = ()
         self._is_seeing = False
-        self._is_looking = False
+        self._is_checking = False
         # number of connections that were closed because the edge was silent
         self.silent = 0
 
@@ -301,12 +301,12 @@ class Edges:
             _, _, edge = heapq.heappop(self._deadlines)
             if self.by_connection.get(edge.connection) is edge:
                 self._check(edge, now)
-        if not self._is_looking and self._first_idle() is not None:
-            self._is_looking = True
-            self.forwarder.turn.deferred.run_steps(self._looks())
+        if not self._is_checking and self._first_idle() is not None:
+            self._is_checking = True
+            self.forwarder.turn.deferred.run_steps(self._check_due())
         self.lines.tick(now)
 
-    def _looks(self) -> Iterator[None]:
+    def _check_due(self) -> Iterator[None]:
         """Detach the proxy links of addresses that have had no senders for too long."""
         for _ in range(len(self._idle)):
             address = self._first_idle()
@@ -315,7 +315,7 @@ class Edges:
             self._give_up(address)
             # detaching a link lets another one be attached: as much work as several steps
             yield from repeat(None, THINGS_A_LINK)
-        self._is_looking = False
+        self._is_checking = False
 
     def _first_idle(self) -> Address | None:
         """Return the longest idle address if it has been idle for too long, otherwise None."""

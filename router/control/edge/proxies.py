@@ -86,7 +86,7 @@ class Proxies:
         # due keys whose treatment at the interior has changed
         self._treated_anew: ListedTable[str, None] = ListedTable()
         self._is_seeing = False
-        self._is_looking = False
+        self._is_checking = False
         self.holding.emptied = self._hold_emptied
 
     # Events.
@@ -256,7 +256,7 @@ class Proxies:
             self._is_seeing = True
             self.forwarder.turn.deferred.run_steps(self._seeings())
         # collect very many removals into few messages
-        waits = self._is_looking and len(self._news) < KEYS_A_STEP
+        waits = self._is_checking and len(self._news) < KEYS_A_STEP
         if self._news and (not waits or any(self._news.values())):
             news, self._news = self._news, ListedTable()
             for connection in self.reported_states:
@@ -300,15 +300,15 @@ class Proxies:
 
     def tick(self, now: float) -> None:
         """Do all work that is due."""
-        if not self._is_looking and any(map(self._first_of, (self.idle, self._asked))):
-            self._is_looking = True
-            self.forwarder.turn.deferred.run_steps(self._looks())
+        if not self._is_checking and any(map(self._first_of, (self.idle, self._asked))):
+            self._is_checking = True
+            self.forwarder.turn.deferred.run_steps(self._check_due())
         self.lines.tick(now)
         self.forwarder.network.outward.tick()
         self.holding.tick(now)
         self.finish()
 
-    def _looks(self) -> Iterator[None]:
+    def _check_due(self) -> Iterator[None]:
         """Call `_unwatch` or `_give_up` for each key that has been idle for too long."""
         for idle, give_up in ((self.idle, self._unwatch), (self._asked, self._give_up)):
             for _ in range(len(idle)):
@@ -318,7 +318,7 @@ class Proxies:
                 give_up(key)
                 self.forwarder.network.note_edges()
                 yield
-        self._is_looking = False
+        self._is_checking = False
         self.forwarder.network.note_edges()
 
     def _first_of(self, idle: KeysByAge) -> str | None:

@@ -55,7 +55,7 @@ class LinkStates:
         # the neighbour that first advertised each router, and the number of such routers by
         # neighbour
         self._tellers: dict[str, str] = {}
-        self.told: Counter[str] = Counter()
+        self.known: Counter[str] = Counter()
         # number of times that a router was ignored because its neighbour had advertised too many;
         # and the neighbours for which that was reported
         self.left_out = 0
@@ -90,7 +90,7 @@ class LinkStates:
         before = self.records.get(state.router)
         if before is None:
             self._tellers[state.router] = teller
-            self.told[teller] += 1
+            self.known[teller] += 1
         sent_at = now - aged.age_ms / 1000
         self.links += len(state.links) - (0 if before is None else len(before.state.links))
         appeared: Mapping[str, float] = _NONE
@@ -147,13 +147,13 @@ class LinkStates:
 
     def may_advertise(self, router: str, teller: str) -> bool:
         """Return whether a neighbour may advertise a router, given how many it has advertised."""
-        if router in self.records or router == teller or self.told[teller] < self.limits.routers:
+        if router in self.records or router == teller or self.known[teller] < self.limits.routers:
             return True
         self.left_out += 1
         if teller not in self._limits_met:
             self._limits_met.add(teller)
             self.news.append(
-                LimitReached("routers", teller, self.told[teller], self.limits.routers)
+                LimitReached("routers", teller, self.known[teller], self.limits.routers)
             )
         return False
 
@@ -166,11 +166,11 @@ class LinkStates:
     def _forget(self, router: str) -> None:
         self.links -= len(self.records.pop(router).state.links)
         teller = self._tellers.pop(router, "")
-        self.told[teller] -= 1
-        if self.told[teller] < self.limits.routers // 2:
+        self.known[teller] -= 1
+        if self.known[teller] < self.limits.routers // 2:
             self._limits_met.discard(teller)
-        if self.told[teller] <= 0:
-            del self.told[teller]
+        if self.known[teller] <= 0:
+            del self.known[teller]
 
     def is_withdrawn(self, router: str, instance: int) -> bool:
         """Return whether this instance has given way to another router with its id."""

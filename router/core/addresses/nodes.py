@@ -38,11 +38,11 @@ DIST_MODES = Symbol("supported-dist-modes")
 # Capabilities that ask for a node where each receiver gets a copy.
 TOPICS = (Symbol("topic"), Symbol("temporary-topic"))
 # Nodes examined in each turn: a peer may leave thousands of nodes with a message each.
-MOST_LOOKED_AT = 16
+MOST_EXAMINED = 16
 # How many links are examined in the turn in which a node is deleted; a detach counts as examining
-# LOOKS_A_DETACH links. The remaining links are detached in later turns.
-LOOKS_AT_ONCE = 1024
-LOOKS_A_DETACH = 8
+# WORK_OF_A_DETACH links. The remaining links are detached in later turns.
+EXAMINED_AT_ONCE = 1024
+WORK_OF_A_DETACH = 8
 _LASTING = (DeleteOnNoLinks, DeleteOnNoMessages, DeleteOnNoLinksOrMessages)
 
 
@@ -123,7 +123,7 @@ def delete_empty(forwarder: Core) -> None:
     A few nodes are examined each time, in rotation; timers make sure that there are further turns.
     """
     dying = forwarder.dying_nodes
-    for address in list(islice(dying, MOST_LOOKED_AT)):
+    for address in list(islice(dying, MOST_EXAMINED)):
         holder: Consumer | None = dying.pop(address)
         if not address.is_dynamic:
             continue
@@ -173,7 +173,7 @@ def _delete(forwarder: Core, address: Address) -> None:
         Condition.RESOURCE_DELETED, f"the dynamic node {address.name} has been deleted", Scope.LINK
     )
     forwarder.turn.deferred.process_each(
-        _links(address), lambda link: attaching.detach(link, True, gone), at_once=LOOKS_AT_ONCE
+        _links(address), lambda link: attaching.detach(link, True, gone), at_once=EXAMINED_AT_ONCE
     )
 
 
@@ -186,5 +186,5 @@ def _links(address: Address) -> Iterator[Link | None]:
     ends: list[Consumer | Producer] = [*address.consumers, *address.resuming, *address.producers]
     for end in ends:
         yield end.link
-        for _ in range(LOOKS_A_DETACH - 1):
+        for _ in range(WORK_OF_A_DETACH - 1):
             yield None

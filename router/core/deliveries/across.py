@@ -273,7 +273,7 @@ class Sharing:
         yield from _in_steps(shares.offer, producers)
 
 
-def _in_steps(look: Callable[[int, int], object], links: Sized) -> Iterator[None]:
+def _in_steps(examine: Callable[[int, int], object], links: Sized) -> Iterator[None]:
     """Call `look` with the start and end of each range of A_STEP `links`; yield after each call.
 
     Links may be added or removed meanwhile.
@@ -281,7 +281,7 @@ def _in_steps(look: Callable[[int, int], object], links: Sized) -> Iterator[None
     at = 0
     while at < len(links):
         end = min(at + A_STEP, len(links))
-        look(at, end)
+        examine(at, end)
         at = end
         yield
 

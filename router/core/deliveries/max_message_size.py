@@ -24,7 +24,7 @@ UNLIMITED = 2**64 - 1
 # How many copies that are too large for their receiver are dropped before the search continues in a
 # later step, and as how many examined deliveries each of them counts.
 MOST_LEFT_OUT = 32
-LOOKS_A_LOSS = 64
+WORK_OF_A_LOSS = 64
 
 
 def is_too_large(address: Address, delivery: Delivery) -> bool:
@@ -103,7 +103,7 @@ def take(forwarder: Core, consumer: Consumer) -> Delivery | None:
     """Remove and return the next delivery in a consumer's queue that is not too large for it.
 
     Return None if no delivery is found; the queue's `is_unfinished` then says whether the search
-    may be continued. Its `looked_at` is the number of deliveries examined, which the caller counts.
+    may be continued. Its `examined` is the number of deliveries examined, which the caller counts.
     """
     waiting = consumer.waiting
     limit = consumer.link.max_message_size
@@ -115,7 +115,7 @@ def take(forwarder: Core, consumer: Consumer) -> Delivery | None:
             if not sides.takes_from_anywhere(consumer):
                 meant = sides.taken_by(consumer)
             if meant is not None and not meant:
-                waiting.looked_at = 0
+                waiting.examined = 0
                 waiting.is_unfinished = False
                 return None
         return waiting.take_matching(takes, meant, limit)
@@ -130,7 +130,7 @@ def take(forwarder: Core, consumer: Consumer) -> Delivery | None:
             left_out += 1
             forwarder.backlog.drop(delivery)
             _leave_out(forwarder, delivery, limit)
-    waiting.looked_at = left_out * LOOKS_A_LOSS
+    waiting.examined = left_out * WORK_OF_A_LOSS
     waiting.is_unfinished = found is None and waiting.count > 0
     return found
 

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 # How many connections and sessions are examined each time that timers are checked.
 AT_ONCE: Final = 1000
 # How many links are examined in the turn in which a connection exceeds its limit; a detach counts
-# as examining LOOKS_A_DETACH links.
-LOOKS_AT_ONCE: Final = 1024
-LOOKS_A_DETACH: Final = 8
+# as examining WORK_OF_A_DETACH links.
+EXAMINED_AT_ONCE: Final = 1024
+WORK_OF_A_DETACH: Final = 8
 
 
 class UnsettledLimits:
@@ -101,7 +101,7 @@ class UnsettledLimits:
 
         self._relieving.add(connection)
         chosen = _with_most(connection, excess)
-        connection.turn.deferred.process_each(chosen, detach, over, LOOKS_AT_ONCE)
+        connection.turn.deferred.process_each(chosen, detach, over, EXAMINED_AT_ONCE)
 
 
 def _with_most(connection: Connection, excess: int) -> Iterator[IncomingLink | None]:
@@ -121,7 +121,7 @@ def _with_most(connection: Connection, excess: int) -> Iterator[IncomingLink | N
         if link.is_attached():
             excess -= DELIVERY_BYTES * link.unsettled
             yield link
-            for _ in range(LOOKS_A_DETACH - 1):
+            for _ in range(WORK_OF_A_DETACH - 1):
                 yield None
         else:
             # it was detached meanwhile

@@ -34,12 +34,12 @@ from router.core.routers.unreachable import why_unreachable
 from router.engine.link import IncomingLink, Link
 
 # How many of a receiver's waiting deliveries are examined for their size.
-LONGEST_LOOK = 100
+LONGEST_CHECK = 100
 # How many receivers and senders of an address are examined; if there are more, the first
 # ones stand for all.
-MOST_LOOKED_AT = 1000
+MOST_EXAMINED = 1000
 # The rest of the work on an address takes as long as examining this many receivers.
-LOOKS_AN_ADDRESS = 16
+WORK_OF_AN_ADDRESS = 16
 # How many of the routers that an address waits for are named.
 MOST_NAMED = 3
 
@@ -133,7 +133,7 @@ class Survey:
 
     forwarder: Forwarder
     # how many receivers and senders were examined; an address counts as several
-    looks: int = 0
+    examined: int = 0
     _states: SplitTable[tuple[int, int, int], AddressState] = attrs.field(
         factory=SplitTable, repr=False
     )
@@ -148,7 +148,7 @@ class Survey:
         if state is None:
             state = _look_at(address, side, tree)
             ends = len(address.consumers) + len(address.producers)
-            self.looks += LOOKS_AN_ADDRESS + min(ends, MOST_LOOKED_AT)
+            self.examined += WORK_OF_AN_ADDRESS + min(ends, MOST_EXAMINED)
             if Reason.NO_CONSUMER in (state.credit_reason, state.flow_reason):
                 missing = why_unreachable(self.forwarder.network, address.name)
                 state = attrs.evolve(state, absent=missing)
@@ -252,10 +252,10 @@ def blocked_reason(consumer: Consumer) -> Reason | None:
 def _is_too_large(consumer: Consumer) -> bool:
     """Return whether the deliveries that wait for a receiver are all too large for it.
 
-    Only the first `LONGEST_LOOK` deliveries are examined.
+    Only the first `LONGEST_CHECK` deliveries are examined.
     """
     limit = consumer.link.max_message_size
-    return all(delivery.size > limit for delivery in islice(consumer.waiting, LONGEST_LOOK))
+    return all(delivery.size > limit for delivery in islice(consumer.waiting, LONGEST_CHECK))
 
 
 def describe_receiver_reason(link: Link, reason: Reason) -> str:
@@ -307,13 +307,13 @@ def _look_at(address: Address, side: int, tree: int) -> AddressState:
 
 
 def _look_at_place(address: Address, side: int, tree: int) -> AddressState:
-    consumers = receivers_for(address, side, tree)[:MOST_LOOKED_AT]
+    consumers = receivers_for(address, side, tree)[:MOST_EXAMINED]
     receivers = Counter(map(blocked_reason, consumers))
     if address.resuming:
         receivers[Reason.RESUMING] += len(address.resuming)
     waiting = len(address.waiting)
     if address.treatment == MULTICAST:
-        waiting += sum(len(each.waiting) for each in address.consumers[:MOST_LOOKED_AT])
+        waiting += sum(len(each.waiting) for each in address.consumers[:MOST_EXAMINED])
         is_open = len(receivers) == 1 and receivers[None] > 0
     else:
         is_open = receivers[None] > 0
@@ -340,12 +340,12 @@ def _look_at_place(address: Address, side: int, tree: int) -> AddressState:
 
 def _held(address: Address) -> int:
     """Return the credit that the senders of an address hold."""
-    return sum(producer.link.credit for producer in address.producers[:MOST_LOOKED_AT])
+    return sum(producer.link.credit for producer in address.producers[:MOST_EXAMINED])
 
 
 def _room(address: Address, consumers: list[Consumer], side: int) -> int:
     """Return how many more deliveries from a side an address's consumers can take."""
-    if not address.remote_ends and len(address.consumers) <= MOST_LOOKED_AT:
+    if not address.remote_ends and len(address.consumers) <= MOST_EXAMINED:
         return receiver_room(address)
     if address.remote_ends and address.treatment != MULTICAST:
         return across.room(address, side)

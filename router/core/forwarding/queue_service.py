@@ -121,10 +121,10 @@ class QueueService:
                     delivery = waiting.take_matching(
                         consumer.lane_mask, sides_meant, link.max_message_size
                     )
-                    count += waiting.looked_at // MESSAGE_WORK
+                    count += waiting.examined // MESSAGE_WORK
                 if delivery is None and (sides_meant is None or not waiting.is_unfinished):
                     delivery = max_message_size.take(self.core, consumer)
-                    count += waiting.looked_at // MESSAGE_WORK
+                    count += waiting.examined // MESSAGE_WORK
                 if delivery is None:
                     if waiting.is_unfinished:
                         continue

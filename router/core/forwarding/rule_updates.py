@@ -34,7 +34,7 @@ class RuleUpdater:
         self._forwarder = forwarder
         # addresses in use whose treatment cannot be changed yet
         self.pending: dict[Address, None] = {}
-        self._is_looking = False
+        self._is_checking = False
 
     def change_rules(
         self,
@@ -48,7 +48,7 @@ class RuleUpdater:
         before = rules.default
         rules.change(removed, added, default_treatment)
         if rules.default != before:
-            self._look(self._forwarder.table.addresses())
+            self._update(self._forwarder.table.addresses())
             return
         changed: PatternTree[AddressRule] = PatternTree()
         for rule in (*removed, *added):
@@ -67,7 +67,7 @@ class RuleUpdater:
         table = self._forwarder.table
         before, table.rules = table.rules, rules
         self._forwarder.turn.deferred.forget(before.pieces())
-        self._look(table.addresses())
+        self._update(table.addresses())
 
     def treat(self, address: Address) -> None:
         """Apply the current rules to an address; call it in a turn."""
@@ -76,14 +76,14 @@ class RuleUpdater:
 
     def go_on(self) -> None:
         """Apply the rules to `pending` addresses, if possible by now; call it in a turn."""
-        if not self._is_looking:
-            self._is_looking = True
-            self._look(iter(list(self.pending)), self._looked)
+        if not self._is_checking:
+            self._is_checking = True
+            self._update(iter(list(self.pending)), self._updated)
 
-    def _looked(self) -> None:
-        self._is_looking = False
+    def _updated(self) -> None:
+        self._is_checking = False
 
-    def _look(self, addresses: Iterator[Address], over: Callable[[], None] | None = None) -> None:
+    def _update(self, addresses: Iterator[Address], over: Callable[[], None] | None = None) -> None:
         """Apply the rules to some addresses; if there are very many, partly in later turns."""
         self._forwarder.turn.deferred.process_each(
             addresses, self._look_at, over, ADDRESSES_AT_ONCE

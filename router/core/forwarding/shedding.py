@@ -36,8 +36,8 @@ MODIFIED = int(Descriptor.MODIFIED)
 PART_FREED = 8
 # How many deliveries or addresses are examined in each step, and how many examinations giving up a
 # delivery counts as.
-LOOKS_A_STEP = 128
-LOOKS_A_LOSS = 8
+EXAMINED_A_STEP = 128
+WORK_OF_A_LOSS = 8
 # Each step takes as long as this many ordinary ones. Half of the steps that all turns may take in a
 # round of the event loop are left to other tasks.
 WEIGHT = 4
@@ -120,7 +120,7 @@ class _Search:
         if self._is_over:
             # `tick` has finished the search in other turns
             return False
-        if sum(1 for _ in islice(self._steps, LOOKS_A_STEP)) == LOOKS_A_STEP:
+        if sum(1 for _ in islice(self._steps, EXAMINED_A_STEP)) == EXAMINED_A_STEP:
             return True
         self._is_over = True
         self._over(self._count)
@@ -251,5 +251,5 @@ def _held(address: Address) -> Iterator[Any]:
 
 def _loss() -> Iterator[None]:
     """Yield as often as giving up one delivery counts as examinations."""
-    for _ in range(LOOKS_A_LOSS):
+    for _ in range(WORK_OF_A_LOSS):
         yield

@@ -16,11 +16,11 @@ cdef class Deadlines:
     cdef public Py_ssize_t count
     cdef dict _slots
     cdef list _order
-    cdef dict _looks
+    cdef dict _checks
 
     @cython.locals(
         ticks=cython.longlong, ahead=cython.longlong, number=cython.longlong, level=int,
-        width=cython.longlong, begin=cython.longlong, look=double,
+        width=cython.longlong, begin=cython.longlong, check_at=double,
     )
     cpdef void enter(self, Delivery delivery, double now, double after=*) except *
     @cython.locals(slot=dict)

@@ -39,7 +39,7 @@ class Deadlines:
         # when to examine a slot, and its number; the earliest entry of a slot counts
         self._order: list[tuple[float, int]] = []
         # when each slot is examined
-        self._looks: dict[int, float] = {}
+        self._checks: dict[int, float] = {}
 
     def enter(self, delivery: Delivery, now: float, after: float = 0.0) -> None:
         """Enter a delivery, so that it is found at its deadline, or at `after` if that is later."""
@@ -47,25 +47,25 @@ class Deadlines:
         ahead = ticks - int(now * TICKS_A_SECOND)
         if ahead < NEAR_AHEAD:
             number = ticks * SLOT_LEVELS
-            look = max(delivery.deadline, after)
+            check_at = max(delivery.deadline, after)
         else:
             level = 1 if ahead < MIDDLE_AHEAD else 2
             width = MIDDLE_TICKS if level == 1 else FAR_TICKS
             begin = (ticks - max(0, ahead - FAR_AHEAD)) // width * width
             number = begin * SLOT_LEVELS + level
-            look = begin / TICKS_A_SECOND
+            check_at = begin / TICKS_A_SECOND
         slot = self._slots.get(number)
         if slot is None:
             slot = self._slots[number] = {}
-        if number not in self._looks or look < self._looks[number]:
-            self._looks[number] = look
-            heapq.heappush(self._order, (look, number))
+        if number not in self._checks or check_at < self._checks[number]:
+            self._checks[number] = check_at
+            heapq.heappush(self._order, (check_at, number))
         slot[delivery] = None
         # 0 means that a delivery is in no slot
         delivery.slot = number + 1
         self.count += 1
-        if self.next == 0 or look < self.next:
-            self.next = look
+        if self.next == 0 or check_at < self.next:
+            self.next = check_at
 
     def leave(self, delivery: Delivery) -> None:
         """Remove a delivery, so that it is not found any more."""
@@ -86,9 +86,9 @@ class Deadlines:
         for _ in range(MOST_AT_ONCE):
             if not self._order or self._order[0][0] > now:
                 break
-            look, number = heapq.heappop(self._order)
-            if self._looks.get(number) == look:
-                del self._looks[number]
+            check_at, number = heapq.heappop(self._order)
+            if self._checks.get(number) == check_at:
+                del self._checks[number]
                 slot = self._slots.pop(number)
                 if slot:
                     due.append((number, slot))

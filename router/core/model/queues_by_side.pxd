@@ -12,7 +12,7 @@ cdef Py_ssize_t MOST_EMPTY
 cdef class QueuesBySide:
     cdef public Py_ssize_t count
     cdef public dict queues
-    cdef public Py_ssize_t looked_at
+    cdef public Py_ssize_t examined
     cdef dict _orders
     cdef long long _made
 

@@ -32,7 +32,7 @@ class QueuesBySide:
         self.count = 0
         self.queues: dict[int, deque[Delivery]] = {}
         # how many queues the last `first` examined
-        self.looked_at = 0
+        self.examined = 0
         # for each group a heap of its queues: the arrival of the first delivery of each, or of an
         # earlier one that has left; how many queues were made before it; and its number
         self._orders: dict[int, list[Place]] = {}
@@ -69,9 +69,9 @@ class QueuesBySide:
         `sides` is None, all sides are allowed.
         """
         order = self._orders.get(group)
-        self.looked_at = 0
+        self.examined = 0
         while order:
-            self.looked_at += 1
+            self.examined += 1
             came, made, number = order[0]
             queue = self.queues[number]
             if not queue:

@@ -3,15 +3,15 @@ from router.engine.delivery cimport Delivery
 
 cdef Py_ssize_t WIDTH
 cdef unsigned long long NOTHING
-cdef Py_ssize_t MOST_LOOKS
+cdef Py_ssize_t MOST_EXAMINED
 cdef Py_ssize_t FEW_STALE
-cdef Py_ssize_t ENTRIES_A_LOOK
+cdef Py_ssize_t ENTRIES_AS_ONE
 
 cdef class Blocks
 
 @cython.final
 cdef class SizeIndex:
-    cdef public Py_ssize_t looked_at
+    cdef public Py_ssize_t examined
     cdef public bint is_unfinished
     cdef dict _blocks
 
@@ -26,7 +26,7 @@ cdef class SizeIndex:
 @cython.final
 cdef class Blocks:
     cdef public object queue
-    cdef public Py_ssize_t looked_at
+    cdef public Py_ssize_t examined
     cdef public bint is_unfinished
     cdef list _entries
     cdef Py_ssize_t _begin

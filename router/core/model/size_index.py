@@ -25,9 +25,9 @@ WIDTH = 32
 # The noted size of an empty block; no message is as large.
 NOTHING = 2**64 - 1
 # The number of deliveries examined after which a search is interrupted.
-MOST_LOOKS = 2048
+MOST_EXAMINED = 2048
 # How many entries can be made in the time that examining one delivery takes.
-ENTRIES_A_LOOK = 8
+ENTRIES_AS_ONE = 8
 # The number of stale entries that is always allowed.
 FEW_STALE = 1024
 
@@ -35,12 +35,12 @@ FEW_STALE = 1024
 class SizeIndex:
     """Indices of those queues of a `WaitingQueue` that were searched by size.
 
-    After a search, `looked_at` is the number of deliveries that it examined. `is_unfinished` is
+    After a search, `examined` is the number of deliveries that it examined. `is_unfinished` is
     True if that number became too large, and the search has to be repeated.
     """
 
     def __init__(self) -> None:
-        self.looked_at = 0
+        self.examined = 0
         self.is_unfinished = False
         # by the id of the queue
         self._blocks: dict[int, Blocks] = {}
@@ -54,9 +54,9 @@ class SizeIndex:
         begun = 0
         if blocks is None:
             blocks = self._blocks[id(queue)] = Blocks(queue)
-            begun = len(queue) // ENTRIES_A_LOOK
+            begun = len(queue) // ENTRIES_AS_ONE
         found = blocks.first(waiting, limit)
-        self.looked_at = begun + blocks.looked_at
+        self.examined = begun + blocks.examined
         self.is_unfinished = blocks.is_unfinished
         return found
 
@@ -91,7 +91,7 @@ class Blocks:
     def __init__(self, queue: deque[Delivery]) -> None:
         # kept alive, so that its id is not used again
         self.queue = queue
-        self.looked_at = 0
+        self.examined = 0
         self.is_unfinished = False
         # None for deliveries that no longer wait
         self._entries: list[Delivery | None] = list(queue)
@@ -138,9 +138,9 @@ class Blocks:
 
     def first(self, waiting: object, limit: int) -> Delivery | None:
         """Return the first delivery still in `waiting` that is small enough; see `SizeIndex`."""
-        self.looked_at = 0
+        self.examined = 0
         self.is_unfinished = False
-        while self.looked_at < MOST_LOOKS:
+        while self.examined < MOST_EXAMINED:
             block = self._block(limit)
             if block == -1:
                 return None
@@ -169,7 +169,7 @@ class Blocks:
                     break
                 least = min(least, size)
                 number += 1
-            self.looked_at += number - begin + 1
+            self.examined += number - begin + 1
             if number == end:
                 if at == len(self._levels) - 1:
                     return -1
@@ -190,7 +190,7 @@ class Blocks:
         begin = block * WIDTH
         end = min(begin + WIDTH, len(entries))
         least = NOTHING
-        self.looked_at += WIDTH
+        self.examined += WIDTH
         for at in range(begin, end):
             delivery = entries[at]
             if delivery is None:

@@ -9,7 +9,7 @@ cdef int ORDINARY
 cdef int HERE
 cdef unsigned long long EVERY_LANE
 cdef unsigned long long UNLIMITED
-cdef int FEW_LOOKS
+cdef int FEW_EXAMINED
 cdef Py_ssize_t FEW_HUSKS
 
 @cython.final
@@ -18,7 +18,7 @@ cdef class WaitingQueue:
     cdef object _ordinary
     cdef list _levels
     cdef QueuesBySide _apart
-    cdef public Py_ssize_t looked_at
+    cdef public Py_ssize_t examined
     cdef public bint is_unfinished
     cdef set _husks
     cdef SizeIndex _sized

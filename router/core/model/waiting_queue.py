@@ -43,7 +43,7 @@ UNLIMITED = 2**64 - 1
 # Husks are removed only if there are more than this many.
 FEW_HUSKS = 64
 # If this many deliveries at the front are too large, the next one is searched by size.
-FEW_LOOKS = 32
+FEW_EXAMINED = 32
 
 
 class WaitingQueue:
@@ -59,7 +59,7 @@ class WaitingQueue:
         self._apart: QueuesBySide | None = None
         # number of deliveries and queues that the last `take_matching` has visited, and whether it
         # has to be repeated in a later step
-        self.looked_at = 0
+        self.examined = 0
         self.is_unfinished = False
         # removed deliveries that are still in a queue; None if there are none, and no `_sized`
         self._husks: set[Delivery] | None = None
@@ -129,7 +129,7 @@ class WaitingQueue:
         """
         best: Delivery | None = None
         highest = -1
-        self.looked_at = 0
+        self.examined = 0
         self.is_unfinished = False
         if takes & 1 and (sides is None or HERE in sides):
             for queue in self._queues():
@@ -163,13 +163,13 @@ class WaitingQueue:
         if sides is not None and len(sides) == 1:
             for side in sides:
                 queue = apart.queues.get(number_in(group, side))
-                self.looked_at += 1
+                self.examined += 1
                 return self._first(queue, limit) if queue else None
         best: Delivery | None = None
         aside: list[Place] = []
         while True:
             queue = apart.first(group, sides, aside)
-            self.looked_at += apart.looked_at
+            self.examined += apart.examined
             if not queue:
                 break
             oldest: Delivery = queue[0]
@@ -189,10 +189,10 @@ class WaitingQueue:
 
     def _first(self, queue: deque[Delivery], limit: int) -> Delivery | None:
         """Return the first delivery of a queue that has no more than this many octets."""
-        left = FEW_LOOKS
+        left = FEW_EXAMINED
         for each in queue:
             delivery: Delivery = each
-            self.looked_at += 1
+            self.examined += 1
             if delivery.size <= limit and delivery.waits_in is self:
                 return delivery
             left -= 1
@@ -208,7 +208,7 @@ class WaitingQueue:
             # so that queues are pruned whenever a delivery leaves them
             self._husks = set()
         found = self._sized.first(self, queue, limit)
-        self.looked_at += self._sized.looked_at
+        self.examined += self._sized.examined
         self.is_unfinished = self._sized.is_unfinished
         if found is not None and self._queue_of(found) is not queue:
             # it has moved to another queue meanwhile

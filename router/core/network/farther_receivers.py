@@ -49,7 +49,7 @@ class FartherReceivers:
         # addresses whose messages are being sent on, in this turn or in later ones
         self._offering: set[Address] = set()
         # whether a periodic check continues in later turns
-        self._is_looking = False
+        self._is_checking = False
 
     def __len__(self) -> int:
         """Return the number of messages that wait."""
@@ -150,11 +150,11 @@ class FartherReceivers:
 
         If there are very many, later turns do the rest. Called at each periodic check.
         """
-        if (self._due or self._open) and not self._is_looking:
-            self._is_looking = True
-            self._network.forwarder.turn.deferred.run_steps(self._looks(), ITEMS_PER_STEP)
+        if (self._due or self._open) and not self._is_checking:
+            self._is_checking = True
+            self._network.forwarder.turn.deferred.run_steps(self._check_due(), ITEMS_PER_STEP)
 
-    def _looks(self) -> Iterator[None]:
+    def _check_due(self) -> Iterator[None]:
         """Release each overdue message, and close each address whose time is over."""
         forwarder = self._network.forwarder
         while self._due and self._due[0][0] <= forwarder.turn.now:
@@ -176,4 +176,4 @@ class FartherReceivers:
                 del self._open[address]
                 self._network.address_changed(address)
             yield
-        self._is_looking = False
+        self._is_checking = False

@@ -37,7 +37,7 @@ USUAL_BYTES = 4096
 # Up to this many messages, octets are counted on each request.
 EXACT_COUNT = 64
 # How many messages are checked between two yields.
-LOOKS_A_THING = 8
+WORK_OF_A_MOVE = 8
 
 
 @attrs.frozen
@@ -108,7 +108,7 @@ class Holds:
         self.fullest = 0.0
         # called for each address where no message waits any more
         self.emptied: Callable[[Address], None] = lambda _: None
-        self._is_looking = False
+        self._is_checking = False
         # consumers need links, so holds have a connection and a session that are never opened
         settings = ConnectionSettings("hold")
         handler: Any = forwarder
@@ -155,11 +155,11 @@ class Holds:
 
     def tick(self, now: float) -> None:
         """Release messages that have waited too long or exceed the bounds."""
-        if not self._is_looking and (self.holds or self.held):
-            self._is_looking = True
-            self.forwarder.turn.deferred.run_steps(self._looks())
+        if not self._is_checking and (self.holds or self.held):
+            self._is_checking = True
+            self.forwarder.turn.deferred.run_steps(self._check_due())
 
-    def _looks(self) -> Iterator[None]:
+    def _check_due(self) -> Iterator[None]:
         """Check each hold that may have changed."""
         held, fullest = 0, 0.0
         for hold in self.holds.each():
@@ -175,7 +175,7 @@ class Holds:
                 self.emptied(hold.consumer.address)
             yield
         self.held, self.fullest = held, min(1.0, fullest)
-        self._is_looking = False
+        self._is_checking = False
 
     def _look_at(self, hold: Hold) -> Iterator[None]:
         """Check all messages that wait in a hold, and release those beyond its bounds.
@@ -196,7 +196,7 @@ class Holds:
                 count += 1
                 octets += delivery.size
                 first = min(first, delivery.arrived)
-            if number % LOOKS_A_THING == 0:
+            if number % WORK_OF_A_MOVE == 0:
                 yield
         for delivery in late:
             self.expired += self._release(hold, delivery)

@@ -225,7 +225,7 @@ class Lanes:
         for address in list(self._lost):
             self.move_lost_lanes(address)
 
-    def looks(self) -> Iterator[None]:
+    def check_due(self) -> Iterator[None]:
         """Give up idle lanes; each step checks those of one address."""
         for _ in range(len(self._laned)):
             if not self._laned:
@@ -238,10 +238,10 @@ class Lanes:
                 self._give_up_idle(address)
             yield
         for address in list(self._later):
-            self._look_later(address)
+            self._check_later(address)
             yield
 
-    def _look_later(self, address: Address) -> None:
+    def _check_later(self, address: Address) -> None:
         """Open the postponed lanes of an address, once its links have been idle."""
         links = [base.consumer.link for base in self._bases(address) if base.consumer]
         carried = sum(link.deliveries for link in links)

@@ -67,7 +67,7 @@ class Multicast:
         self._noted: dict[MulticastTree | PendingTreeLink, None] = {}
         self._noted_keys: dict[str, None] = {}
         self._once_more = False
-        self._is_looking = False
+        self._is_checking = False
         # the work done since the last `take_work`, as a number of addresses; and the roots whose
         # trees were computed since paths changed
         self._work = 0
@@ -212,11 +212,11 @@ class Multicast:
 
     def tick(self, now: float) -> None:
         """Do all work that is due; called at each periodic check."""
-        if not self._is_looking:
-            self._is_looking = True
-            self.forwarder.turn.deferred.run_steps(self._look(now))
+        if not self._is_checking:
+            self._is_checking = True
+            self.forwarder.turn.deferred.run_steps(self._check_due(now))
 
-    def _look(self, now: float) -> Iterator[None]:
+    def _check_due(self, now: float) -> Iterator[None]:
         """Do all work that is due, in steps."""
         for link in list(self.leaving):
             if link in self.leaving and link.end_if_quiet():
@@ -232,7 +232,7 @@ class Multicast:
             self._judge_again(pending)
             yield from self._charged()
         self._pending.forget_lost()
-        self._is_looking = False
+        self._is_checking = False
 
     def _charged(self) -> Iterator[None]:
         """Yield once, and once more for each address in `take_work`."""

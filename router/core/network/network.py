@@ -92,7 +92,7 @@ class Network:
         self._once_more = False
         self._have_paths_changed = False
         # whether a periodic check continues in later turns
-        self._is_looking = False
+        self._is_checking = False
         # how many links to other routers have been attached
         self.links_made = 0
 
@@ -423,20 +423,20 @@ class Network:
             return
         self.farther.tick()
         self.outward.tick()
-        if (self.unserved or self.emptying) and not self._is_looking:
-            self._is_looking = True
-            self.forwarder.turn.deferred.run_steps(self._looks(), ITEMS_PER_STEP)
+        if (self.unserved or self.emptying) and not self._is_checking:
+            self._is_checking = True
+            self.forwarder.turn.deferred.run_steps(self._check_due(), ITEMS_PER_STEP)
         if self.multicast is not None:
             self.multicast.tick(now)
 
-    def _looks(self) -> Iterator[None]:
+    def _check_due(self) -> Iterator[None]:
         """Check links without receivers and emptying transits, one in each step."""
         ways, self.emptying = self.emptying, {}
         for way in ways:
             self.address_changed(way.address)
             yield
         yield from self.unserved.due()
-        self._is_looking = False
+        self._is_checking = False
 
 
 def _key_at_routers(address: Address) -> str:

@@ -37,7 +37,7 @@ Way = tuple[Address, str]
 # How many of the nearest routers share balanced messages.
 MAX_DESTINATIONS = NEAREST
 # How often the links of an address without senders are checked.
-LOOK_S = 1.0
+CHECK_S = 1.0
 # How long to wait before a link is attached again after the other router has refused or detached
 # it. The time doubles until a link has lasted: a router may accept a link and find out only later
 # that it has no receiver for it.
@@ -73,7 +73,7 @@ class OutboundLinks:
         # these distinguish moments at the same time, because addresses cannot be compared
         self._numbers = count()
         # whether a periodic check continues in later turns
-        self._is_looking = False
+        self._is_checking = False
         # how often an attach had to be tried again later
         self.retries = 0
 
@@ -246,13 +246,13 @@ class OutboundLinks:
 
         If there are very many, the last ones are checked in later turns.
         """
-        if self._is_looking:
+        if self._is_checking:
             return
         if self.leaving or self._moments or self._idle or self.lanes:
-            self._is_looking = True
-            self._network.forwarder.turn.deferred.run_steps(self._looks(), ITEMS_PER_STEP)
+            self._is_checking = True
+            self._network.forwarder.turn.deferred.run_steps(self._check_due(), ITEMS_PER_STEP)
 
-    def _looks(self) -> Iterator[None]:
+    def _check_due(self) -> Iterator[None]:
         """Check each link that leaves, has failed or may be idle."""
         turn = self._network.forwarder.turn
         for _ in range(len(self.leaving)):
@@ -264,18 +264,18 @@ class OutboundLinks:
             yield
         while self._moments and self._moments[0][0] <= turn.now:
             moment, _, key = heapq.heappop(self._moments)
-            self._look_at_retry(moment, key)
+            self._check_retry(moment, key)
             yield
         while self._idle:
             address, due = next(iter(self._idle.items()))
             if due > turn.now:
                 break
-            self._look_at_idle(address, turn.now)
+            self._check_idle(address, turn.now)
             yield
-        yield from self.lanes.looks()
-        self._is_looking = False
+        yield from self.lanes.check_due()
+        self._is_checking = False
 
-    def _look_at_retry(self, moment: float, key: Way) -> None:
+    def _check_retry(self, moment: float, key: Way) -> None:
         """Try a failed link again, or forget that it has failed."""
         # the link may have failed once more, and been delayed again
         due, wait_s = self._retries.get(key, (moment + 1, 0.0))
@@ -286,9 +286,9 @@ class OutboundLinks:
             # the link has lasted since, or is no longer wanted
             del self._retries[key]
 
-    def _look_at_idle(self, address: Address, now: float) -> None:
+    def _check_idle(self, address: Address, now: float) -> None:
         """Give up the links of an address that have sent no messages for a while."""
-        self._idle[address] = now + LOOK_S
+        self._idle[address] = now + CHECK_S
         self._idle.move_to_end(address)
         if self.has_senders(address):
             # `update_links` handles it at the end of this turn

@@ -15,7 +15,7 @@ from router.core.network.tree_links import PendingTreeLink
 from router.engine.link import Link
 
 # How many links are checked for loss at each periodic check.
-LOOKED_AT: Final = 256
+CHECKED_AT_ONCE: Final = 256
 
 
 class PendingTreeLinks:
@@ -70,8 +70,8 @@ class PendingTreeLinks:
             yield pending
 
     def forget_lost(self) -> None:
-        """Remove lost links among the next LOOKED_AT; later calls check the others."""
-        for link, pending in list(islice(self._links.items(), LOOKED_AT)):
+        """Remove lost links among the next CHECKED_AT_ONCE; later calls check the others."""
+        for link, pending in list(islice(self._links.items(), CHECKED_AT_ONCE)):
             if link.is_lost():
                 self.remove(pending)
             else:

@@ -16,7 +16,7 @@ from router.control.auto_links import AutoLinkRules
 NAME: Final = "c"
 # How long those that leave may take, and those that failed until they are tried again, in looks at
 # the clocks.
-LOOK_S: Final = 0.25
+CHECK_S: Final = 0.25
 LEAVING_LOOKS: Final = 8
 FAILED_LOOKS: Final = 16
 
@@ -142,7 +142,7 @@ def refuse_all(count: int) -> list[float]:
         container = Container(world, refuses=True)
         container.talk()
         for _ in range(FAILED_LOOKS):
-            world.wait(LOOK_S)
+            world.wait(CHECK_S)
             container.talk()
 
     return measured(world, act)
@@ -162,7 +162,7 @@ def remove_all(count: int) -> list[float]:
         for _ in range(LEAVING_LOOKS):
             world.rest()
             container.talk()
-            world.wait(LOOK_S)
+            world.wait(CHECK_S)
 
     turns = measured(world, act)
     if auto_links.leaving:

@@ -51,7 +51,7 @@ MOST_LINES: Final = 30_000
 TOGGLES: Final = 10
 MUCH: Final = 10**6
 HELD_S: Final = 10.0
-LOOK_S: Final = 0.25
+CHECK_S: Final = 0.25
 IDLE_S: Final = 30.0
 HELD: Final = AddressSettings(
     pattern="#", hold_seconds=HELD_S, hold_messages=MUCH, hold_bytes=1 << 30
@@ -319,13 +319,13 @@ def _edge(side: Side) -> EdgeRouter:
 def look_at_held(count: int) -> list[float]:
     """Measure a look at the clocks while `count` messages are held at an address."""
     side = _holding(count)
-    return measured(side.world, lambda: side.world.wait(LOOK_S))
+    return measured(side.world, lambda: side.world.wait(CHECK_S))
 
 
 def look_at_holds(count: int) -> list[float]:
     """Measure a look at the clocks while a message is held at each of `count` addresses."""
     side = _holding(count, count)
-    return measured(side.world, lambda: side.world.wait(LOOK_S))
+    return measured(side.world, lambda: side.world.wait(CHECK_S))
 
 
 def release_held(count: int) -> list[float]:
@@ -347,7 +347,7 @@ def hold_too_much(count: int) -> list[float]:
     for hold in holding.holds.values():
         hold.bounds = attrs.evolve(hold.bounds, messages=10)
         hold.seen = -1
-    return measured(side.world, lambda: side.world.wait(LOOK_S))
+    return measured(side.world, lambda: side.world.wait(CHECK_S))
 
 
 def send_held_up(count: int) -> list[float]:

@@ -59,7 +59,7 @@ KEYS_AT_ONCE: Final = 256
 FAR_ROUTERS: Final = 1_000
 MANY_ROUTERS_ADDRESSES: Final = 1_000
 # The clocks are looked at so often, and for so long.
-LOOK_S: Final = 0.25
+CHECK_S: Final = 0.25
 LOOKS: Final = 20
 # After so long a link by which nobody sends has been given up, or will be in the next moment.
 LONG_IDLE_S: Final = 60.0
@@ -197,7 +197,7 @@ def try_again(count: int) -> list[float]:
 
     def act() -> None:
         for _ in range(LOOKS):
-            world.wait(LOOK_S)
+            world.wait(CHECK_S)
 
     turns = measured(world, act)
     assert len(own_links(world)) == count, "links are missing"

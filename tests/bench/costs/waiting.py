@@ -22,7 +22,7 @@ from router.core.model.address import FALLBACK, FIRST_EDGE
 
 # How often time is let pass until something may expire, and for how long each time, in seconds.
 LOOKS: Final = 100
-LOOK_S: Final = 0.01
+CHECK_S: Final = 0.01
 TTL_MS: Final = 1000
 # So many small messages are behind the large ones, and receivers that take no more octets.
 SMALL: Final = 1000
@@ -62,11 +62,11 @@ def expire(count: int) -> list[float]:
 def expire_each(count: int) -> list[float]:
     """Have a hundred messages expire, one after the other, beside so many that wait for longer."""
     world = World()
-    wait(world, count, lambda at: TTL_MS + int(at * LOOK_S * 1000))
+    wait(world, count, lambda at: TTL_MS + int(at * CHECK_S * 1000))
 
     def act() -> None:
         for _ in range(LOOKS):
-            world.wait(LOOK_S)
+            world.wait(CHECK_S)
 
     world.now += TTL_MS / 1000
     return measured(world, act)

@@ -130,7 +130,7 @@ def test_so_many_routers_are_kept_of_a_neighbour_and_the_others_stay() -> None:
     protocol = adjacency(b).protocol
     assert protocol is not None
     assert len(protocol.states.records) == 101
-    assert protocol.states.told == {"a": 100, "c": 1}
+    assert protocol.states.known == {"a": 100, "c": 1}
     assert set(b.reach.paths) == {"a", "c"}
     assert [each.what for each in told if type(each).__name__ == "AnnouncementsIgnored"] == [
         "routers"

@@ -241,7 +241,7 @@ def test_a_node_may_stay_as_long_as_it_holds_messages() -> None:
 
 
 def test_few_of_many_nodes_are_looked_at_in_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nodes, "MOST_LOOKED_AT", 2)
+    monkeypatch.setattr(nodes, "MOST_EXAMINED", 2)
     router = Router()
     client, others = router.client(), router.client()
     for _ in range(7):

@@ -141,7 +141,7 @@ def test_a_long_queue_is_looked_at_in_part(monkeypatch: pytest.MonkeyPatch) -> N
     small = router.client().receiver("q", 5, max_message_size=50)
     router.client().receiver("q", 0)
     sender = router.client().sender("q")
-    monkeypatch.setattr(blocking, "LONGEST_LOOK", 1)
+    monkeypatch.setattr(blocking, "LONGEST_CHECK", 1)
     sender.send(bytes(100))
     assert reason(small) is Reason.TOO_LARGE
     sender.send(bytes(100))
@@ -158,16 +158,16 @@ def test_some_of_very_many_links_stand_for_all(
         router.client().sender("q")
     every = state(router)
     assert every.receivers == {None: 3}
-    looked_at: set[Any] = set()
+    examined: set[Any] = set()
 
     def note(consumer: Consumer) -> Reason | None:
-        looked_at.add(consumer)
+        examined.add(consumer)
         return blocked_reason(consumer)
 
-    monkeypatch.setattr(blocking, "MOST_LOOKED_AT", 2)
+    monkeypatch.setattr(blocking, "MOST_EXAMINED", 2)
     monkeypatch.setattr(blocking, "blocked_reason", note)
     some = state(router)
-    assert len(looked_at) == 2
+    assert len(examined) == 2
     assert (some.receivers, some.senders, some.flow_reason) == ({None: 2}, 3, None)
     assert 0 < some.held < every.held
     assert some.room == (5 if default == "multicast" else 10)

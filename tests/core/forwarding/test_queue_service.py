@@ -190,7 +190,7 @@ def test_what_is_too_large_for_a_receiver_is_not_looked_at_for_each_message(
     def counted(forwarder: Any, consumer: Consumer) -> Any:
         nonlocal looks
         found = take(forwarder, consumer)
-        looks += consumer.waiting.looked_at
+        looks += consumer.waiting.examined
         return found
 
     monkeypatch.setattr(max_message_size, "take", counted)

@@ -45,7 +45,7 @@ def test_the_oldest_is_found_at_once() -> None:
         enter(apart, made, number % MANY)
     for made in deliveries:
         assert take(apart) is made
-        assert apart.looked_at <= 3
+        assert apart.examined <= 3
     assert take(apart) is None
 
 

@@ -15,12 +15,12 @@ from support.examples import seeds
 
 # As in the module: how much makes a block, and the looks after which a search is put off.
 WIDTH = 32
-MOST_LOOKS = 2048
+MOST_EXAMINED = 2048
 LARGE = 100
 SMALL = 10
 EVERY_LANE = 2**64 - 1
 # So many that a search for the first time is not over at once.
-MANY = 4 * MOST_LOOKS
+MANY = 4 * MOST_EXAMINED
 
 
 def delivery(size: int, priority: int = 4, lane: int = 0) -> Delivery:
@@ -63,7 +63,7 @@ def test_no_search_takes_long() -> None:
     searches = 1
     while queue.take_matching(EVERY_LANE, None, SMALL) is not deliveries[-1]:
         assert queue.is_unfinished
-        assert queue.looked_at <= 2 * MOST_LOOKS
+        assert queue.examined <= 2 * MOST_EXAMINED
         searches += 1
     assert searches > 2
     assert not queue.is_unfinished
@@ -76,7 +76,7 @@ def test_the_next_is_found_at_once() -> None:
         made = delivery(SMALL)
         queue.append(made)
         assert queue.take_matching(EVERY_LANE, None, SMALL) is made
-        assert queue.looked_at <= 8 * WIDTH
+        assert queue.examined <= 8 * WIDTH
     assert queue.count == MANY
 
 
@@ -87,7 +87,7 @@ def test_limits_share_what_is_known() -> None:
     for limit in range(2 * MANY - WIDTH, MANY, -WIDTH):
         assert queue.take_matching(EVERY_LANE, None, limit) is deliveries[2 * MANY - limit]
         assert not queue.is_unfinished
-        looks += queue.looked_at
+        looks += queue.examined
     assert looks <= 8 * MANY
 
 

@@ -308,7 +308,7 @@ def test_who_takes_some_of_what_waits_looks_at_no_more_than_that() -> None:
         found = queue.take_matching(0b10, None, 2**64 - 1)
         assert found is not None
         assert found.lane == 1
-        assert queue.looked_at <= 2
+        assert queue.examined <= 2
     assert queue.take_matching(0b10, None, 2**64 - 1) is None
     assert queue.count == 1000
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from router.core.network.pending_tree_links import LOOKED_AT, PendingTreeLinks
+from router.core.network.pending_tree_links import CHECKED_AT_ONCE, PendingTreeLinks
 from router.core.network.tree_links import PATIENCE_S, PendingTreeLink
 
 
@@ -53,12 +53,12 @@ def test_those_that_have_waited_long_enough_are_taken_out_in_their_order() -> No
 
 def test_of_very_many_some_are_looked_at_each_time() -> None:
     links = PendingTreeLinks()
-    found = [asked_for("q") for _ in range(2 * LOOKED_AT)]
+    found = [asked_for("q") for _ in range(2 * CHECKED_AT_ONCE)]
     for each in found:
         links.add(each)
     for each in found[1::2]:
         each.link.lost = True  # type: ignore[attr-defined]
     links.forget_lost()
-    assert len(links) == LOOKED_AT + LOOKED_AT // 2
+    assert len(links) == CHECKED_AT_ONCE + CHECKED_AT_ONCE // 2
     links.forget_lost()
     assert sorted(map(id, links)) == sorted(map(id, found[::2]))
