@@ -21,6 +21,7 @@ from bench import (
     networks,
     report,
     report_networks,
+    start_up,
     systems,
     through_broker,
 )
@@ -28,13 +29,14 @@ from bench.lines import Make
 from bench.scenarios import SCENARIOS
 
 # What can be measured: with one router at a time, and with several.
-FORWARDING = frozenset({"forwarding", "memory", "broker"})
+FORWARDING = frozenset({"forwarding", "memory", "start-up", "broker"})
 NETWORKS = frozenset({"hops", "edges", "addresses", "simulated"})
 GROUPS = {"routers": FORWARDING, "networks": NETWORKS}
 NOTHING: dict[str, Any] = {
     "systems": [],
     "summary": [],
     "memory": [],
+    "start-up": [],
     "independent": [],
     "broker": [],
     "runs": [],
@@ -165,12 +167,18 @@ def _forwarding(given: argparse.Namespace, program: Path, work: Path) -> dict[st
                     bench.measure_memory(system)
         if "forwarding" in given.parts:
             bench.run_all(running, chosen, given.repeats)
+        starts = [
+            start_up.measured(label, Path(place), work)
+            for label, place in given.trioute
+            if "start-up" in given.parts
+        ]
         second = _second_opinion(work, running) if given.independent else []
         through = _through_broker(given, bench.program, work) if "broker" in given.parts else []
         return {
             "systems": [{"label": s.label, "kind": s.kind, "version": s.version} for s in running],
             "summary": bench.summary(),
             "memory": bench.memory,
+            "start-up": starts,
             "independent": second,
             "broker": through,
             "runs": bench.runs,

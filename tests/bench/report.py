@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench import through_broker
+from bench import start_up, through_broker
 from bench.layout import machine_line, table
 from bench.scenarios import SCENARIOS, Scenario
 
@@ -25,7 +25,7 @@ def markdown(result: dict[str, Any]) -> str:
     tables = _Tables(result)
     parts = [machine_line(result), tables.cpu(), tables.floor_goals(), tables.beside_goals()]
     parts += [tables.rate(), tables.latency()]
-    parts += [tables.comparison(), tables.memory()]
+    parts += [tables.comparison(), tables.memory(), tables.start_up()]
     parts += [tables.independent(), tables.broker()]
     parts.append(tables.failures())
     return "\n\n".join(part for part in parts if part)
@@ -210,6 +210,22 @@ class _Tables:
         heads = ["", "fresh, MiB", "1,000 idle connections, KiB each", "those closed, MiB"]
         heads += ["after a million messages, MiB", "those closed, MiB"]
         return "**Resident memory**\n\n" + table(heads, rows)
+
+    def start_up(self) -> str:
+        """Format what commands take to start, and whether that is as little as it should be."""
+        rows = [
+            [
+                row["system"],
+                *(
+                    f"{row[name]:.2f} {_verdict(row[name] <= goal)}"
+                    for name, goal in start_up.GOALS_S.items()
+                ),
+            ]
+            for row in self.result.get("start-up", [])
+        ]
+        heads = ["", *(f"{name}, ≤ {goal:g}" for name, goal in start_up.GOALS_S.items())]
+        title = "**Processor time of a start, s** (of `run` until it listens)"
+        return f"{title}\n\n" + table(heads, rows) if rows else ""
 
     def independent(self) -> str:
         """Proton's example programs as the load, where they ran."""

@@ -126,6 +126,9 @@ def _result() -> dict[str, Any]:
             {"system": "compiled", "scenario": SCENARIOS[1].name, "failed": "exit 2: detach"},
         ],
         "memory": [{"system": "compiled", "fresh": 2**20, "idle_each": 2048.0}],
+        "start-up": [
+            {"system": "compiled", "trioute --help": 0.1, "trioute stat": 0.3, "trioute run": 0.5}
+        ],
     }
 
 
@@ -133,6 +136,7 @@ def test_goals_are_judged_where_they_are_set() -> None:
     text = report.markdown(_result())
     assert "| 100 B, credit 1000 | ≤ 2.0 | 1.90 met | 3.00 | 16.0 |" in text
     assert "| 100 B, credit 1000 | 0.119 | ≤ 0.125 met | 2.10 | ≥ 2 met | 1.00 |" in text
+    assert "| compiled | 0.10 met | 0.30 missed | 0.50 met |" in text
 
 
 def test_what_spoils_a_number_is_said() -> None:
@@ -257,10 +261,25 @@ def test_addresses_are_known_at_the_other_end_of_a_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "parts"),
     [
-        ([], {"forwarding", "memory", "broker", "hops", "edges", "addresses", "simulated"}),
-        (["--no-networks", "--no-broker"], {"forwarding", "memory"}),
+        (
+            [],
+            {
+                "forwarding",
+                "memory",
+                "start-up",
+                "broker",
+                "hops",
+                "edges",
+                "addresses",
+                "simulated",
+            },
+        ),
+        (["--no-networks", "--no-broker"], {"forwarding", "memory", "start-up"}),
         (["--only", "networks"], {"hops", "edges", "addresses", "simulated"}),
-        (["--only", "hops", "--only", "routers", "--no-memory"], {"forwarding", "broker", "hops"}),
+        (
+            ["--only", "hops", "--only", "routers", "--no-memory"],
+            {"forwarding", "start-up", "broker", "hops"},
+        ),
     ],
 )
 def test_parts_can_be_chosen(words: list[str], parts: set[str]) -> None:
