@@ -13,7 +13,7 @@ SHELL := /bin/sh
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .PHONY: help run demo-network test test-all test-quick test-compiled test-interpreted test-pythons test-oldest lint format coverage \
-        soak bench bench-telemetry bench-pipeline costs simulate-large dispatch-suite fuzz fuzz-atheris hoard sanitize model docs figures clean env fe2o3 env-test env-dev env-pipeline demo-pipeline spark env-asan env-fuzz interop prometheus brokers jms
+        soak bench bench-telemetry bench-pipeline costs simulate-large dispatch-suite fuzz fuzz-atheris hoard sanitize model docs figures clean coverage-floor env fe2o3 env-test env-dev env-pipeline demo-pipeline spark env-asan env-fuzz interop prometheus brokers jms
 
 # Passed on: `make run ARGS="--config my.toml"`, `make test PYTEST_ARGS="-k credit"`.
 ARGS ?=
@@ -135,7 +135,22 @@ test-compiled: env-test interop prometheus brokers spark ## the suite on the com
 # Of those that start processes, it runs the ones that are marked `both_builds`.
 INTERPRETED ?= not spark and not spark_process and (not process or both_builds)
 test-interpreted: env-dev interop prometheus brokers ## the suite on the interpreted build only
-	@TRIOUTE_REQUIRE_INTEROP=1 TRIOUTE_EXPECT_BUILD=interpreted $(NEW_EXAMPLES) -n $(JOBS) $(SLOWEST) --ignore=tests/bench --ignore=tests/rules -m "$(INTERPRETED)" $(PYTEST_ARGS) || test $$? = 5
+	@status=0; export TRIOUTE_REQUIRE_INTEROP=1; \
+	$(if $(PYTEST_ARGS),,$(MAKE) --no-print-directory coverage-floor || status=1;) \
+	TRIOUTE_EXPECT_BUILD=interpreted $(NEW_EXAMPLES) -n $(JOBS) $(SLOWEST) --ignore=tests/bench --ignore=tests/rules \
+	    $(if $(PYTEST_ARGS),,$(addprefix --ignore=tests/,$(PURE))) -m "$(INTERPRETED)" $(PYTEST_ARGS) || test $$? = 5 || status=1; \
+	exit $$status
+
+# Packages without input and output, whose own tests run nearly all of them, and the part of them in percent.
+PURE = amqp engine
+FLOOR_amqp = 98
+FLOOR_engine = 95
+coverage-floor: env-dev ## the tests of the packages that do no input and output, with a floor of what they have to cover
+	@.venv-dev/bin/coverage erase
+	@TRIOUTE_EXPECT_BUILD=interpreted HYPOTHESIS_PROFILE=new .venv-dev/bin/coverage run --source=router.amqp,router.engine \
+	    -m pytest --hypothesis-seed=$(SEED) -n $(JOBS) $(SLOWEST) $(addprefix tests/,$(PURE))
+	@.venv-dev/bin/coverage combine --quiet
+	@status=0; $(foreach each,$(PURE),.venv-dev/bin/coverage report --include='router/$(each)/*' --fail-under=$(FLOOR_$(each)) || status=1;) exit $$status
 
 test-pythons: interop prometheus brokers ## the suite, compiled, on every Python in PYTHONS that this machine has
 	@status=0; for version in $(PYTHONS); do \

@@ -1,9 +1,9 @@
 """Report which build is running: with a compiled data plane, or with the same files interpreted.
 
 A module `x.py` with an `x.pxd` beside it belongs to the data plane, and is compiled if a C compiler
-is available. The rest of the program does not depend on which build runs; this module is for
-people, `trioute --version` and the test suite. It imports only the standard library, because the
-build hook loads it before anything is installed. No section of the specification applies.
+is available. The rest of the program does not depend on the build; this module is for people,
+`trioute --version` and the test suite. It imports only the standard library, because the build hook
+loads it before anything is installed.
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ Record = dict[str, Any]
 
 
 def hot_modules(package_dir: Path = _PACKAGE_DIR) -> list[str]:
-    """Return the sorted dotted names of the modules of the data plane that compile separately.
+    """Return the sorted dotted names of the data-plane modules that are compiled separately.
 
-    These are all modules with a `.pxd` beside them, except for the few whose `.pxd` holds the
-    compiled bodies itself, as inline functions: those are compiled into the modules that call them.
+    These are all modules with a `.pxd` beside them, except for a few whose `.pxd` contains the
+    compiled functions as inline functions. Such functions are compiled into the modules that call
+    them.
     """
     found = []
     for pxd in package_dir.rglob("*.pxd"):
@@ -49,7 +50,7 @@ def hot_modules(package_dir: Path = _PACKAGE_DIR) -> list[str]:
 
 
 def _is_inlined(pxd: Path) -> bool:
-    """Return whether the `.pxd` holds bodies of functions that the `.py` beside it defines too."""
+    """Return whether the `.pxd` defines inline a function that the `.py` beside it also defines."""
     inline = re.findall(r"^cdef inline [^(]*?(\w+)\(", pxd.read_text("utf-8"), re.MULTILINE)
     defined = re.findall(r"^def (\w+)\(", pxd.with_suffix(".py").read_text("utf-8"), re.MULTILINE)
     return not set(inline).isdisjoint(defined)
@@ -58,7 +59,7 @@ def _is_inlined(pxd: Path) -> bool:
 def compiled_modules(package_dir: Path = _PACKAGE_DIR) -> list[str]:
     """Return the `hot_modules` that an import would load as machine code.
 
-    Asks the import system which file it would use, and imports nothing.
+    The import system is asked which file it would load; no module is imported.
     """
     compiled = []
     for name in hot_modules(package_dir):
@@ -70,7 +71,7 @@ def compiled_modules(package_dir: Path = _PACKAGE_DIR) -> list[str]:
 
 
 def data_plane(package_dir: Path = _PACKAGE_DIR) -> DataPlane:
-    """Return which build this is; "mixed" is a broken one, with only some modules compiled."""
+    """Return the kind of build; "mixed" is a broken build, with only some modules compiled."""
     hot = hot_modules(package_dir)
     compiled = compiled_modules(package_dir)
     if not compiled:
@@ -79,7 +80,7 @@ def data_plane(package_dir: Path = _PACKAGE_DIR) -> DataPlane:
 
 
 def source_hashes(package_dir: Path = _PACKAGE_DIR) -> dict[str, str]:
-    """Return the SHA-256, in hex, of every `.py` and `.pxd` under the package, by relative path."""
+    """Return the SHA-256, in hex, of each `.py` and `.pxd` in the package, by relative path."""
     return {
         path.relative_to(package_dir).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
         for pattern in ("*.py", "*.pxd")
@@ -88,11 +89,11 @@ def source_hashes(package_dir: Path = _PACKAGE_DIR) -> dict[str, str]:
 
 
 def record(package_dir: Path = _PACKAGE_DIR) -> Record | None:
-    """Return the build hook's record, or None in a source tree, which no hook has built.
+    """Return what the build hook recorded, or None in a source tree, for which no hook has run.
 
-    Keys: `compiled` (module names), `why` (the reason why nothing was compiled, or an empty
-    string), `sanitized` (whether address and undefined-behaviour checks were compiled in),
-    `sources` (see `source_hashes`).
+    The record has these keys: `compiled` (names of the compiled modules), `why` (the reason why
+    nothing was compiled, or an empty string), `sanitized` (whether address and undefined-behaviour
+    checks were compiled in), `sources` (see `source_hashes`).
     """
     path = package_dir / RECORD_NAME
     if not path.is_file():
@@ -110,7 +111,7 @@ def version() -> str:
 
 
 def describe(package_dir: Path = _PACKAGE_DIR) -> str:
-    """Return one line for people: the version, the build, the Python version and the location."""
+    """Return a line that describes the build: its version, data plane, Python and location."""
     built = record(package_dir) or {}
     details = [f"data plane: {data_plane(package_dir)}"]
     if built.get("sanitized"):
@@ -122,7 +123,7 @@ def describe(package_dir: Path = _PACKAGE_DIR) -> str:
 
 
 def notice(package_dir: Path = _PACKAGE_DIR) -> str:
-    """Return the notice for users of an uncompiled installation, or "" if it is not needed."""
+    """Return why nothing was compiled and what that costs, or "" if no reason was recorded."""
     built = record(package_dir) or {}
     if not built.get("why"):
         return ""

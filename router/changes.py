@@ -1,11 +1,10 @@
 """Prepare a change of configuration while the router runs.
 
-A configuration, and its difference from the next one, may be very large. `prepare` does all work
-that grows with either of them, in a thread. It changes nothing in the router, and reads only data
-that no other task changes, apart from another change of configuration. Data that cannot be entered
-from a thread is entered in steps, before it takes effect (`stage`). The work left for the turn in
-which the new configuration takes effect does not grow with its size
-(docs/decisions/0038-changes-under-traffic.md).
+A configuration may be very large, and so may its difference from the next one. `prepare` does all
+work that grows with their size. It runs in a thread, changes nothing in the router, and reads only
+data that nothing but a change of configuration modifies. `stage` enters, in steps, the data that
+cannot be entered from a thread. How much work is left for the turn in which the new configuration
+takes effect does not depend on the size (docs/decisions/0038-changes-under-traffic.md).
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ MANY_EDITS: Final = 64
 
 
 class Changed(Protocol):
-    """Parts of a router whose changes take several steps."""
+    """Access to the parts of a router that are changed in several steps."""
 
     @property
     def hub(self) -> RouterHub:
@@ -64,7 +63,7 @@ class Changed(Protocol):
 
 @attrs.frozen
 class RuleChange:
-    """Address rules to remove and to add, if only a few change."""
+    """Small change of the address rules: which rules to remove and which to add."""
 
     removed: list[AddressRule]
     added: list[AddressRule]
@@ -72,9 +71,9 @@ class RuleChange:
 
 @attrs.frozen
 class Changes:
-    """Changes to each part of a router; None for a part that stays as it is.
+    """Prepared change of configuration; a part of the router that does not change has None.
 
-    `fields` are the changed attributes, as pairs of entity and attribute name.
+    `fields` has a pair of entity and attribute name for each changed attribute.
     """
 
     wanted: Configuration
@@ -99,9 +98,10 @@ def prepare(
 ) -> Changes:
     """Return the changes that a router needs to go from `old` to `wanted`; may run in a thread.
 
-    `differences` are the differences between the two. Entities that are equal in both must be the
-    same objects (`router.config.revisions.share`). `edits` lists all entities that differ, if they
-    are known. If there are few, the entities that stay are not examined.
+    `differences` has the differences between the two configurations. `edits`, if known, has all
+    entities that differ. An entity that is equal in both configurations must be the same object in
+    both (`router.config.revisions.share`). If there are few edits, the other entities are not
+    examined.
     """
     if edits is not None and len(edits) > MANY_EDITS:
         edits = None
@@ -137,7 +137,7 @@ def prepare(
 
 
 def _costs(wanted: Configuration, differences: Iterable[Difference]) -> dict[Endpoint, int | None]:
-    """Return the new costs of changed listeners and connectors; None for a removed one."""
+    """Return the new costs of changed listeners and connectors; a removed one has None."""
     costs: dict[Endpoint, int | None] = {
         (each.entity == "connector", each.key): None
         for each in differences
@@ -173,7 +173,7 @@ def _exchanges(
 def _both(
     edit: Edit, configured: Callable[[Iterable[Any]], Sequence[T]]
 ) -> tuple[T | None, T | None]:
-    """Convert the old and the new entity of an edit to rules of the core; None if missing."""
+    """Return the core's rules for the old and the new entity of an edit; None if there is none."""
     old, new = ([] if each is None else configured([each]) for each in (edit.old, edit.new))
     return old[0] if old else None, new[0] if new else None
 
@@ -181,7 +181,7 @@ def _both(
 def _others(
     entity: str, old: Iterable[Any], new: Iterable[Any], edits: Edits | None
 ) -> tuple[list[Any], list[Any]]:
-    """Return the objects that only `old` has, and those that only `new` has."""
+    """Return the entities that only `old` has, and the entities that only `new` has."""
     if edits is not None:
         return removed_and_added(edits, entity)
     before, after = set(map(id, old)), set(map(id, new))
@@ -190,9 +190,9 @@ def _others(
 
 
 def stage(running: Changed, changes: Changes) -> Iterator[None]:
-    """Enter, step by step, the data for the turn in which the changes take effect.
+    """Enter the data of prepared changes into the router, step by step.
 
-    The data has no effect before that turn.
+    The data has no effect before the turn in which the changes are applied.
     """
     for number, _ in enumerate(_enter(running, changes), 1):
         if number % GROWN_OLD_EVERY == 0:
@@ -208,7 +208,7 @@ def _enter(running: Changed, changes: Changes) -> Iterator[None]:
 
 
 def unstage(running: Changed, changes: Changes) -> None:
-    """Remove the data that `stage` entered for changes that are not made after all."""
+    """Remove the data that `stage` entered, because the changes are not made after all."""
     if changes.exchanges is not None:
         running.hub.forwarder.exchanges.discard(changes.exchanges)
     if changes.link_routes is not None:
@@ -220,7 +220,8 @@ def pieces(
 ) -> Iterator[object]:
     """Take apart a configuration that is no longer needed, and yield its pieces.
 
-    See `Deferred.forget` (`router.engine.deferred`). Objects that are also used elsewhere stay.
+    `Deferred.forget` (`router.engine.deferred`) frees the pieces a few at a time. An entity that is
+    also used elsewhere is not freed.
     """
     every = [list(getattr(configuration, each.attribute)) for each in ENTITIES if each.repeated]
     every.append(list(differences))

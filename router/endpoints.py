@@ -2,11 +2,12 @@
 
 A change has two steps. `prepare` does everything that can fail, such as binding sockets and reading
 files, without touching the running listeners and connectors. `commit` cannot fail and does not
-wait, so no turn runs in the middle of it. A change is made as a whole, or `discard` leaves
-everything as it was.
+wait, so no turn runs in the middle of it. Instead of `commit`, `discard` gives up a prepared
+change, and leaves everything as it was.
 
-A listener that replaces another one on the same address takes over its sockets, so connections that
-arrive meanwhile wait in the same backlog (docs/decisions/0038-changes-under-traffic.md).
+A listener that replaces another one at the same address takes over the sockets of the other, so
+connections that arrive meanwhile wait in the same listen queue
+(docs/decisions/0038-changes-under-traffic.md).
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ class RunningListener:
         return ListenerAddresses(self.settings, bound)
 
     def end(self) -> None:
-        """Stop accepting connections; existing ones continue."""
+        """Stop accepting connections; existing connections continue."""
         self.scope.cancel()
         self.stop.set()
         if isinstance(self.server, AmqpListener):
@@ -81,7 +82,7 @@ class RunningListener:
 
 @attrs.define
 class Prepared:
-    """Listeners and connectors that are ready to replace the running ones."""
+    """Prepared change of the listeners and connectors, ready to replace the running ones."""
 
     listeners: dict[str, RunningListener] = attrs.Factory(dict)
     opened: list[RunningListener] = attrs.Factory(list)
@@ -97,7 +98,10 @@ class Prepared:
 
 
 class Endpoints:
-    """Listeners and connectors of one router. `make_app` makes the app of an HTTP listener."""
+    """Owner of a router's listeners and connectors.
+
+    `make_app` returns the application that an HTTP listener serves.
+    """
 
     def __init__(
         self,
@@ -121,12 +125,13 @@ class Endpoints:
     ) -> None:
         """Set the nurseries in which `commit` starts tasks.
 
-        The nurseries are for accepting and connecting, for serving HTTP, and for connections.
+        Listeners and connectors run in `accepting`, HTTP servers in `serving`, and AMQP connections
+        in `connections`.
         """
         self._nurseries = accepting, serving, connections
 
     async def prepare(self, wanted: Configuration) -> Prepared:
-        """Bind sockets and read files that a new configuration needs.
+        """Bind the sockets and read the files that a new configuration needs.
 
         Raises `OSError` if a socket cannot be bound, and
         `router.config.mistakes.InvalidConfiguration` if a users file is invalid.
@@ -179,7 +184,7 @@ class Endpoints:
         return AmqpListener(listener, sockets, self._hub, self._container_id)
 
     def commit(self, prepared: Prepared) -> None:
-        """Replace running listeners and connectors with prepared ones; call outside of turns."""
+        """Replace running listeners and connectors with prepared ones; call this between turns."""
         sizes = [
             *(each.settings.max_frame_size for each in prepared.opened),
             *(connector.max_frame_size for connector in prepared.connectors),
@@ -229,10 +234,10 @@ class Endpoints:
     # Redirected links (`router.control.redirected`).
 
     def follow(self, connection: Connection, redirect: Redirect, name: str) -> str:
-        """Keep a connection with this name to the target of a link redirect.
+        """Open and keep a connection to the target of a link redirect, under the given name.
 
-        `connection` is the connection on which the redirect arrived. Returns the reason, for
-        people, why the redirect is not followed, or an empty string.
+        `connection` is the connection on which the redirect arrived. Returns why the redirect is
+        not followed, as text for people, or an empty string if it is followed.
         """
         reason = self._follow(connection, redirect, name)
         facts = {"connection": connection.number, "to": str(redirect)}
@@ -274,13 +279,16 @@ class Endpoints:
         return ""
 
     def leave(self, name: str) -> None:
-        """Close the connection with this name after the current turn, and do not reconnect."""
+        """End the connection that `follow` keeps under this name, after the current turn."""
         connector = self.redirect_connectors.pop(name, None)
         if connector is not None and not self._is_stopping and self._nurseries is not None:
             self._nurseries[0].start_soon(_stop, connector)
 
     def stop(self) -> None:
-        """Stop making connections; `router.net.shutdown` closes the existing ones."""
+        """Follow no more redirects, because the router shuts down.
+
+        The caller stops the connectors, and `router.net.shutdown` closes the connections.
+        """
         self._is_stopping = True
 
     def close_http(self) -> None:
@@ -303,9 +311,10 @@ async def _serve(
 def _handed_over(
     listener: ListenerSettings, givers: list[RunningListener]
 ) -> list[trio.SocketListener] | None:
-    """Return copies of the sockets of an ending listener on the same address, or None.
+    """Return socket copies from an ending listener at the same address as `listener`, or None.
 
-    The ending listener is removed from `givers`.
+    `givers` has the listeners that end. The one whose sockets are copied is removed from it.
+    Returns None if no listener in `givers` qualifies.
     """
     place = (listener.host.lower(), listener.port, listener.socket_address_family)
     found = [each for each in givers if each.place == place]
@@ -329,7 +338,7 @@ def _port(listener: trio.SocketListener) -> int:
 
 
 def _reread(standing: RunningListener) -> Iterator[tuple[AmqpListener, Users]]:
-    """Yield a running listener and its new users, if its users file has changed."""
+    """Yield a listener with its new users if its users file has changed; otherwise nothing."""
     server = standing.server
     if isinstance(server, AmqpListener):
         users = read_users(standing.settings)

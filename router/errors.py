@@ -3,8 +3,8 @@
 Whatever octets a peer sends, the code that reads them raises only one type: `AmqpError`. It carries
 the error condition for the peer, and the scope that has to end: a link, a session or the
 connection. The decoder does not know about links, so it names the widest scope; the engine narrows
-it where it can. Mistakes in the router's own code, such as a value of the wrong type to be encoded,
-raise `TypeError` or `ValueError` as usual in Python, because no peer is to blame.
+the scope where possible. Mistakes in the router's own code, such as a value of the wrong type to be
+encoded, raise `TypeError` or `ValueError` as usual in Python, because no peer is to blame.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 
 class Scope(enum.Enum):
-    """Endpoint that has to end because of an error."""
+    """Kind of endpoint that has to end because of an error."""
 
     LINK = "link"
     SESSION = "session"
@@ -26,7 +26,7 @@ class TriouteError(Exception):
 
 
 class ConfigurationError(TriouteError):
-    """Configuration that cannot be run."""
+    """Error in a configuration, which therefore cannot be run."""
 
 
 LONGEST_WORDS = 1000
@@ -49,7 +49,7 @@ def describe_exception(error: BaseException) -> str:
 class PluginHung(BaseException):
     """Interruption of plugin code that has kept the router's event loop for too long.
 
-    It is not an `Exception`, so a plugin's handlers of its own errors do not catch it.
+    It does not derive from `Exception`, so `except Exception` in a plugin does not catch it.
     """
 
 

@@ -1,7 +1,7 @@
 """Fairness between hosts: if there are too many connections, the host with the most makes room.
 
-A host may open any number of connections. Connections and waiting requests are counted by the
-address of their host, so that a host with many displaces its own before those of others.
+A host may open any number of connections. Connections and waiting requests are counted by host
+address, so that a host with many of them loses its own before other hosts lose any.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ T = TypeVar("T")
 class HostFairQueue(Generic[T]):
     """Queue of members grouped by host, in order of arrival within each host.
 
-    Every operation takes constant time, except for skipping hosts in `next`.
+    Every operation takes constant time, except for `next`, which may have to skip hosts.
     """
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class HostFairQueue(Generic[T]):
         return self._count
 
     def count(self, host: str) -> int:
-        """Return the number of members of a host."""
+        """Return how many members a host has."""
         return len(self._hosts.get(host, ()))
 
     def add(self, host: str, member: T) -> None:
@@ -44,7 +44,7 @@ class HostFairQueue(Generic[T]):
         self._by_size[size + 1][host] = None
 
     def discard(self, host: str, member: T) -> bool:
-        """Remove a member; return False if there was no such member."""
+        """Remove a member; return False if the host had no such member."""
         members = self._hosts.get(host)
         if members is None or member not in members:
             return False
@@ -61,7 +61,7 @@ class HostFairQueue(Generic[T]):
         return True
 
     def largest(self) -> str:
-        """Return the host with the most members; among equals, the first that reached this number.
+        """Return the host with the most members; of several, the first that reached this count.
 
         Raises LookupError if there are no members.
         """
@@ -74,13 +74,14 @@ class HostFairQueue(Generic[T]):
         return next(iter(self._hosts[host]))
 
     def newest(self, host: str) -> T:
-        """Return the member of a host that arrived last."""
+        """Return the host's member that arrived last."""
         return next(reversed(self._hosts[host]))
 
     def next(self, may: Callable[[str], bool]) -> T | None:
-        """Remove and return the oldest member of the next host that `may` allows, or return None.
+        """Remove and return the oldest member of the next host that `may` allows.
 
-        The host then moves behind all other hosts.
+        Hosts take turns: this host then moves behind all others. Returns None if no host is
+        allowed.
         """
         host = next(filter(may, self._hosts), None)
         if host is None:

@@ -1,13 +1,13 @@
-"""Limit floods of log lines: lines that peers can repeat at will are dropped and counted.
+"""Limit floods of log lines: lines that peers can cause at will are dropped and counted.
 
-A kind of line consists of its event, level, module and, if the router chose it, its condition. For
-each kind, a connection may cause a burst of lines, and then a fixed number of lines per second.
-All connections of a host have a higher common limit, and all connections together a still higher
-one. So no peer fills a disk by attaching or connecting again and again, and lines of one kind do
-not use up the limit of another. Lines that name no peer, connection, listener or connector are not
-limited, nor are traces.
+Lines are of the same kind if they have the same event, level and module, and also the same
+condition if the router chose the condition. For each kind, a connection may cause a burst of lines,
+and then a fixed number of lines per second. All connections of a host have a higher common limit,
+and all connections together a still higher one. So no peer fills a disk by attaching or connecting
+again and again, and lines of one kind do not use up the limit of another. Traces are not limited,
+nor are lines that name no peer, connection, listener or connector.
 
-The sources of a line are its connection, its host and all connections together. Memory use is
+The sources of a line are its connection, the host, and all connections together. Memory use is
 bounded: there are few kinds, and the least recently used sources are forgotten. `take_summaries`
 also forgets the sources that may cause a full burst again.
 """
@@ -40,7 +40,11 @@ Source = tuple[tuple[str, object], ...]
 
 @attrs.frozen
 class LineKind:
-    """LineKind of log lines. `condition` is empty if a peer chose it: peers could choose any."""
+    """Kind of log lines, which share a limit.
+
+    `condition` is empty if a peer chose the condition, because peers could invent any number of
+    them.
+    """
 
     level: str
     event: str
@@ -50,7 +54,7 @@ class LineKind:
 
 @attrs.define
 class _Bucket:
-    """Token bucket: room for lines as of `at`, and the number of suppressed lines."""
+    """Token bucket: how many lines may pass as of `at`, and how many lines were suppressed."""
 
     rate: int
     room: float
@@ -58,7 +62,7 @@ class _Bucket:
     suppressed: int = 0
 
     def refill(self, now: float) -> None:
-        """Add the room that has accrued since `at`, up to a burst."""
+        """Add the room that has accrued since `at`, up to the size of a burst."""
         self.room = min(self.rate * BURST_S, self.room + (now - self.at) * self.rate)
         self.at = now
 
@@ -69,7 +73,7 @@ class _Bucket:
 
 @attrs.frozen
 class Summary:
-    """Number of suppressed lines of a kind, to be logged at `level` with these facts."""
+    """Line to be logged at `level` about suppressed lines of one kind, with these facts."""
 
     level: str
     facts: dict[str, object]
@@ -78,7 +82,7 @@ class Summary:
 class LogRateLimiter:
     """Processor for structlog that drops excess lines and counts them.
 
-    `lines_per_second` is the limit for one connection, or 0 for no limit; `now` is a clock in
+    `lines_per_second` is the limit for one connection, or 0 for no limit. `now` returns the time in
     seconds.
     """
 
@@ -125,8 +129,8 @@ class LogRateLimiter:
     def take_summaries(self) -> list[Summary]:
         """Return summaries of the lines suppressed since the last call, and reset the counts.
 
-        The sources with the most suppressed lines come first and have a summary each; the others
-        are summarized by kind.
+        The sources with the most suppressed lines have a summary each, and come first. The lines of
+        all other sources have one summary for each kind.
         """
         now = self._now()
         in_s = round(now - self._since, 1)
@@ -150,7 +154,7 @@ class LogRateLimiter:
 
 
 def _sources(event: EventDict) -> Iterator[tuple[Source, int]]:
-    """Yield the sources of a line, narrowest first, and how many times the rate each may use."""
+    """Yield the sources of a line, narrowest first, each with its multiple of the basic rate."""
     peer = event.get("peer")
     nearest: Source = tuple(
         (name, event[name]) for name in ("connection", "connector", "listener") if name in event

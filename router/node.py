@@ -1,4 +1,4 @@
-"""Run a router: build its parts and open its nurseries, with no further logic."""
+"""Run a router: build its parts and open its nurseries; the logic is in the parts."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class Node(ReconfigurableRouter):
     """Router with a configuration; `run` runs it from start to shutdown.
 
     `base` is the content of the configuration file, from which `configuration` may differ.
-    `state_file` stores changes that are not in the file; without it, they are lost when the router
-    stops. `revision` is the number of the configuration among all that have run.
+    `state_file` stores changes that are not in the configuration file; without it, changes are lost
+    when the router stops. `revision` is the revision number of `configuration`.
     """
 
     def __init__(
@@ -184,7 +184,7 @@ class Node(ReconfigurableRouter):
         self.readiness.watch(self._lost_agent)
 
     def _needed_connector(self) -> str | None:
-        """Return why a needed connection is missing, for the first such connector, or None."""
+        """Return why a needed connection is missing; None if no needed connection is missing."""
         lacking = (each.missing_reason() for each in self.endpoints.connectors.values())
         return next((reason for reason in lacking if reason is not None), None)
 

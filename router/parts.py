@@ -1,6 +1,6 @@
 """Parts of a router that need no sockets, tasks or management: tables, hub and control.
 
-`node` adds sockets and the real clock to these parts; a simulation uses neither.
+`node` adds sockets and the real clock to these parts; a simulation uses the parts without them.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from router.net.router_hub import RouterHub
 
 
 class Parts:
-    """Parts of a router with this configuration.
+    """Address table, hub and control plane of a router, made from its configuration.
 
-    `clock` is a monotonic clock in seconds, by default the system's. `make_token` returns a
-    different text each time; a dynamic address contains one, and anyone who knows the address may
-    use it. `wall_clock`, in seconds since 1970, determines the instance number, by which other
-    routers recognize a later start under the same id.
+    `clock` returns monotonic time in seconds; the default is the system's clock. `make_token`
+    returns a different text at each call; dynamic addresses contain such a text, because anyone who
+    knows a dynamic address may use it. `wall_clock` returns the seconds since 1970. They determine
+    the router's instance number, by which other routers recognize a later start under the same id.
     """
 
     def __init__(

@@ -11,9 +11,9 @@ A router runs the plugins that its configuration names:
     plugin = "example"
     settings = { intervalSeconds = 5 }
 
-It creates an instance of the class with these settings, and awaits its `run` in a nursery of its
-own. If `run` raises, if the plugin's code blocks the event loop for a second, or if it takes more
-than half of the router's time, the plugin is stopped, and the router goes on without it. See
+The router creates an instance of the class with these settings, and awaits its `run` in a nursery
+of its own. A plugin is stopped if `run` raises, if its code blocks the event loop for a second, or
+if its code takes more than half of the router's time. The router goes on without it. See
 docs/how-to/plugins.md.
 
 The contract is this module and `router.client`. Anything else may change at any time. Within a
@@ -134,16 +134,16 @@ __all__ = [
 
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class NoSettings:
-    """Settings of a plugin without settings."""
+    """Settings class for a plugin that has no settings."""
 
 
 class Plugin(ABC):
     """Base class of plugins.
 
     A subclass states the version of the contract it was written for, so that a router can tell
-    whether it provides everything that the plugin needs. A router runs plugins with its own major
-    version and a minor version that is no higher than its own. `trioute plugins` shows the first
-    line of the class's docstring.
+    whether it provides everything that the plugin needs. A router runs plugins with the router's
+    major version and a minor version that is not higher than the router's. `trioute plugins` shows
+    the first line of the class's docstring.
     """
 
     api_version: ClassVar[tuple[int, int]]
@@ -158,26 +158,27 @@ class Plugin(ABC):
     """
 
     def __init__(self, settings: attrs.AttrsInstance) -> None:
-        """Keep the settings, an instance of `settings_class`. Called in a worker thread."""
+        """Keep the settings, an instance of `settings_class`. This is called in a worker thread."""
         self.settings = settings
 
     @abstractmethod
     async def run(self, router: Router) -> None:
         """Do the plugin's work until cancelled; return earlier if nothing is left to do.
 
-        Call `router.started()` once everything is set up; the router waits 30 s for it. `run` is
-        cancelled when the router stops, when the plugin's section is changed or removed, and when
-        the plugin fails elsewhere. Clean up in `finally` blocks. If cleaning up has to await
-        something, use `trio.move_on_after(1, shield=True)`: a stopping router waits for 2 s.
+        Call `router.started()` once everything is set up; the router waits 30 s for this call.
+        `run` is cancelled when the router stops, when the plugin's section in the configuration is
+        changed or removed, and when other code of the plugin fails. Clean up in `finally` blocks.
+        If cleaning up has to await something, use `trio.move_on_after(1, shield=True)`: a stopping
+        router waits for 2 s.
         """
 
 
 class Subscription(Protocol):
-    """Events for a plugin, in the order in which they happened: `async for event in ...`."""
+    """Stream of events for a plugin, in the order in which they happened: use `async for`."""
 
     @property
     def lost(self) -> int:
-        """Return the number of events lost because the plugin did not take them in time."""
+        """Return how many events were lost because the plugin did not receive them in time."""
 
     def __aiter__(self) -> AsyncIterator[Event]:
         """Return this subscription."""
@@ -186,7 +187,7 @@ class Subscription(Protocol):
         """Wait for the next event, and return it."""
 
     def close(self) -> None:
-        """End the subscription; the iteration ends after the events that already wait."""
+        """End the subscription; the iteration ends after the events that are already queued."""
 
 
 ManagedValue = str | int | float | bool | None | list["ManagedValue"] | dict[str, "ManagedValue"]
@@ -212,8 +213,8 @@ class ManagedType:
 
     Clients query it as `router.plugin.NAME.type`, where NAME is the plugin's name in the
     configuration. `read` returns one mapping of attribute names to values for each entity. Each
-    must have a `name` that is a string; the router sets `identity` and `type`. At most 10,000
-    entities are read. If `read` raises, the plugin is stopped.
+    mapping must have a `name` that is a string; the router adds `identity` and `type`. At most
+    10,000 entities are read. If `read` raises, the plugin is stopped.
     """
 
     type: str
@@ -244,10 +245,10 @@ class Identity:
 
 
 class Authenticator(Protocol):
-    """Authentication of peers by a plugin.
+    """Part of a plugin that authenticates peers.
 
-    Routers do not call this or `Authorizer` yet: a later minor version of the contract will. If a
-    call raises an exception, the peer is refused and the plugin goes on.
+    No router calls this class or `Authorizer` yet; routers with a later minor version of the
+    contract will. If a call raises an exception, the peer is refused and the plugin goes on.
     """
 
     mechanisms: tuple[str, ...]
@@ -272,14 +273,17 @@ class AccessRequest:
 
 
 class Authorizer(Protocol):
-    """Authorization of peers by a plugin."""
+    """Part of a plugin that decides what peers may do."""
 
     async def authorize(self, request: AccessRequest) -> bool:
         """Return whether to allow the request."""
 
 
 class BoundLogger(Protocol):
-    """Part of a structlog logger that plugins use; facts become fields of the log line."""
+    """Logger for a plugin; keyword arguments become fields of the log line.
+
+    It is a structlog logger, of which the contract includes only these methods.
+    """
 
     def debug(self, event: str, **facts: object) -> None:
         """Write a line at level debug."""
@@ -314,7 +318,7 @@ class Router(Protocol):
 
         NAME is the plugin's name, with `_` for each character that is neither a letter nor a digit.
         A plugin with more than 10,000 series in all is stopped. Raises ValueError if the name is
-        not valid, or is another plugin's.
+        invalid or already used by another plugin.
         """
 
     def gauge(self, name: str, description: str, labels: Sequence[str] = ()) -> Gauge:
@@ -339,7 +343,7 @@ class Router(Protocol):
         events come in this order: `ConnectionRefused` before `ConnectionClosed`; `LinkStolen` and
         `LinkSuspended` before `LinkDetached`; `LinkResumed` before `LinkAttached`. A peer that is
         redirected causes `Redirected` instead of a refusal. The plugin's own connections cause
-        events as well. Raises ValueError if there are no types, one is not a type of events, or
+        events as well. Raises ValueError if no types are given, if one is not an event type, or if
         `capacity` is less than 1.
         """
 
@@ -347,10 +351,10 @@ class Router(Protocol):
         """Sample this share (0 to 1) of the deliveries that enter the network at this router.
 
         Deliveries are chosen by a hash. Their trace is sent with them, so that other sampling
-        routers record the same deliveries. Deliveries chosen by other routers are recorded here as
-        well, regardless of `share`. Deliveries on link routes are not sampled. At most `capacity`
-        samples, of 128 octets each, are kept until they are taken. Raises ValueError if deliveries
-        are sampled already, for any plugin, or if an argument is out of range.
+        routers record the same deliveries. This router also records deliveries that other routers
+        have chosen, regardless of `share`. Deliveries on link routes are not sampled. At most
+        `capacity` samples, of 128 octets each, are kept until the plugin takes them. Raises
+        ValueError if an argument is out of range, or if this or another plugin samples already.
         """
 
     def connections(self) -> Iterator[ConnectionInfo]:
@@ -364,7 +368,10 @@ class Router(Protocol):
         """
 
     def manage(self, entity_type: ManagedType) -> None:
-        """Add a type of management entities until the plugin stops; raise ValueError if invalid."""
+        """Add a type of management entities until the plugin stops.
+
+        Raises ValueError if the type is invalid or has already been added.
+        """
 
     def connect(self) -> AbstractAsyncContextManager[ClientConnection]:
         """Connect to the router itself, to send to and receive from any address.

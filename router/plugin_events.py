@@ -86,7 +86,7 @@ class ConnectionRefused(Event):
 
 @attrs.frozen
 class ConnectionClosed(Event):
-    """End of a connection. `condition` is empty if it was closed without an error."""
+    """End of a connection. `condition` is empty if the connection was closed without an error."""
 
     connection: ConnectionInfo
     by_peer: bool
@@ -128,9 +128,9 @@ class LinkDetached(Event):
 
 @attrs.frozen
 class LinkStolen(Event):
-    """Stealing of a link: `link` has taken the name of `previous` (section 2.6.1).
+    """Stealing of a link: `link` has taken over the name of `previous` (section 2.6.1).
 
-    Both are links of the same container. `previous` is detached.
+    Both are links of the same container, and `previous` is detached.
     """
 
     link: LinkInfo
@@ -141,10 +141,10 @@ class LinkStolen(Event):
 class OutcomesSettled(Event):
     """Settlement, with the same outcome, of `count` deliveries that a sender sent on `link`.
 
-    The deliveries arrived together and left on `out_link`, which is None if they did not leave, or
-    were copied to several receivers. `outcome` is the name of the outcome (section 3.4), which a
-    receiver or the router decided, and `age_s` is the time since they arrived, in seconds.
-    Deliveries that were sent settled have no outcome.
+    The deliveries arrived together and were sent on over `out_link`. `out_link` is None if they
+    were not sent on, or were copied to several receivers. `outcome` is the name of the outcome
+    (section 3.4), decided by a receiver or by the router. `age_s` is the time since the deliveries
+    arrived, in seconds. Deliveries that were sent settled have no outcome.
     """
 
     link: LinkInfo
@@ -156,9 +156,9 @@ class OutcomesSettled(Event):
 
 @attrs.frozen
 class MessagesExpired(Event):
-    """Expiry of `count` messages of a link: their ttl (section 3.2.1) ended while they waited.
+    """Expiry of `count` messages from a link: their ttl (section 3.2.1) ended while they waited.
 
-    No receiver has received them. They waited at `address`.
+    They waited at `address`, and no receiver has received them.
     """
 
     link: LinkInfo
@@ -212,9 +212,10 @@ class NeighbourCostChanged(Event):
 
 @attrs.frozen
 class NeighbourMeasured(Event):
-    """Shortest of the latest round trips of HELLOs to a neighbour, in seconds.
+    """Measurement of a neighbour: the shortest of the latest HELLO round trips, in seconds.
 
-    It includes the time of turns at both routers. The event occurs every 8 `helloIntervalSeconds`.
+    The round trip includes the time of turns at both routers. The event occurs every 8
+    `helloIntervalSeconds`.
     """
 
     router: str
@@ -231,7 +232,7 @@ class NeighbourLost(Event):
 
 @attrs.frozen
 class RoutersChanged(Event):
-    """Change of the set of reachable routers; `known` is their number now."""
+    """Change of the set of reachable routers; `known` is how many can be reached now."""
 
     found: tuple[str, ...]
     lost: tuple[str, ...]

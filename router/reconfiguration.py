@@ -1,7 +1,7 @@
 """Change the configuration of a running router: the part of `node` that changes the other parts.
 
 Everything that can fail is done first, without affecting the running router. The rest is done
-between two turns, and neither fails nor waits (docs/decisions/0038-changes-under-traffic.md).
+without waiting, and cannot fail (docs/decisions/0038-changes-under-traffic.md).
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ FURTHER_CHECKS = (find_too_long,)
 
 
 class ReconfigurableRouter:
-    """Router whose configuration can be changed; `node` makes its parts.
+    """Router whose configuration can be changed while it runs; `node` provides its parts.
 
     `base` is the content of the configuration file, `state_file` stores changes that are not in the
-    file, and `revision` is the number of the first configuration.
+    configuration file, and `revision` is the revision number of `configuration`.
     """
 
     hub: RouterHub
@@ -91,7 +91,7 @@ class ReconfigurableRouter:
 
     @property
     def saved_in(self) -> str | None:
-        """Return where changes are kept for the next start, or None if they are lost."""
+        """Return where changes are saved for the next start, or None if they are lost."""
         return None if self.state_file is None else str(self.state_file.file)
 
     async def apply(
@@ -103,11 +103,11 @@ class ReconfigurableRouter:
     ) -> Applied:
         """Apply another configuration under traffic, as a whole or not at all.
 
-        Calls run one after the other. If the configuration was changed while a call waited, the
-        call raises `StaleConfiguration`; the caller has to derive `wanted` from the new
-        configuration. `base` is the content of the configuration file, if it is new. `edits` has
-        all differences between `configuration` and `wanted`, if they are known; otherwise they are
-        determined here. Raises `router.config.differences.NotApplied` if nothing was changed.
+        Calls run one after the other. If another call has changed the configuration meanwhile, a
+        waiting call raises `StaleConfiguration`, and the caller has to derive `wanted` again.
+        `base` is the content of the configuration file, if it is new. `edits`, if known, has all
+        differences between `configuration` and `wanted`. Raises
+        `router.config.differences.NotApplied`, and changes nothing, if `wanted` cannot be applied.
         """
         before = self.configuration
         async with self._applying:
@@ -184,7 +184,10 @@ class ReconfigurableRouter:
         self.hub.finish_turn()
 
     async def _save(self, wanted: Configuration, base: BaseConfiguration) -> None:
-        """Save the configuration that is about to run; a crash before it runs does no harm."""
+        """Save the configuration that is about to run; a crash before it takes effect does no harm.
+
+        Does nothing without a state file. Raises `NotApplied` if saving fails.
+        """
         state_file = self.state_file
         if state_file is None:
             return
@@ -198,7 +201,7 @@ class ReconfigurableRouter:
     def _note(
         self, wanted: Configuration, differences: tuple[Difference, ...], cause: str
     ) -> tuple[Revision, Revision | None]:
-        """Record, log and show the configuration that runs from now on.
+        """Record and log the configuration that runs from now on, and show it to management.
 
         Returns the revision of this configuration, and the revision that was dropped from the
         history, if any.
@@ -210,14 +213,14 @@ class ReconfigurableRouter:
             self.view.configuration = revision.configuration
         log.info("configuration changed", revision=revision.number, cause=cause)
         for difference in differences[:MOST_LOGGED]:
-            log.info("changed", what=difference.what, place=difference.place)
+            log.info("entity changed", what=difference.what, place=difference.place)
         return revision, oldest
 
     def _forget(self, oldest: Revision) -> None:
         """Free a revision that was dropped from the history.
 
-        Unless much was changed by the following revision, the two have all but a few entities in
-        common, and only the old versions of changed entities are freed.
+        If the following revision changed only a few entities, all others are still in use. Then
+        only the old versions of the changed entities are freed.
         """
         *_, following = self.history
         forget = self.hub.turn.deferred.forget
@@ -227,7 +230,7 @@ class ReconfigurableRouter:
             forget(pop_from_end(list(oldest.differences)))
 
     def treat_addresses(self) -> None:
-        """Retry to treat addresses as configured where that was not possible before."""
+        """Retry to apply configured treatments to addresses, where that was not possible before."""
         if self.treating.pending:
             self.hub.begin_turn()
             self.treating.go_on()
@@ -237,9 +240,10 @@ class ReconfigurableRouter:
 def _readied(
     running: ReconfigurableRouter, old: Configuration, wanted: Configuration, edits: Edits | None
 ) -> Changes:
-    """Check and prepare changes, which takes long if the configuration is large.
+    """Check a new configuration, and prepare the change to it.
 
-    This does not change the router; it runs in a thread.
+    This takes long if the configuration is large, so it runs in a thread. It does not change the
+    router. Raises `NotApplied` if the configuration cannot be applied.
     """
     if edits is None:
         wanted = share(old, wanted)

@@ -1,8 +1,8 @@
 """Apply changed settings to a running router, by entity and attribute.
 
-Listeners and connectors are handled in `endpoints`. An attribute that is handled in neither module
-and is not in `router.config.differences.RESTART_ONLY` would be silently ignored until the next
-start; a test ensures that there is no such attribute.
+Listeners and connectors are handled in `endpoints`. Any other attribute must be handled here or be
+listed in `router.config.differences.RESTART_ONLY`, which a test ensures. Otherwise a change of the
+attribute would be silently ignored until the next start.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from router.net.router_hub import RouterHub
 
 
 class Running(Protocol):
-    """Parts of a router that settings affect."""
+    """Access to the parts of a router that settings affect."""
 
     hub: RouterHub
     control: ControlPlane
@@ -145,7 +145,7 @@ def _set_metrics(running: Running, metrics: MetricsSettings) -> None:
 
 
 def _elsewhere(_running: Running, _settings: object) -> None:
-    """Do nothing: `apply_settings` applies the setting, or it is read when it is needed."""
+    """Do nothing: `apply_settings` itself applies the setting, or it is read when it is needed."""
 
 
 LIVE: Final[dict[tuple[str, str], Callable[[Running, Any], None]]] = {

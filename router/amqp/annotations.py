@@ -1,7 +1,7 @@
 """Check whether message annotations contain any of the router's own.
 
 Every message with annotations is checked, so only nine octets of each key are compared. The few
-messages with annotations of the router are handled in `revision`.
+messages that have such annotations are rewritten by `revision`.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ OUTSIDE = -1
 def have_no_own_keys(frame: TransferFrame, at: int, end: int) -> bool:
     """Return whether `frame.octets[at:end]` is a map without any of the router's own keys.
 
-    The octets begin with a map's constructor. The answer is also False if the entries do not match
-    the map's count or its end. A string key counts as a symbol: some peers confuse the two.
+    The octets begin with a map's constructor. The answer is also False if the map's count or size
+    does not match its entries. A string key counts as a symbol, because some peers send strings.
     """
     left = end - at
     if left < 3:
@@ -79,7 +79,7 @@ def _is_own(frame: TransferFrame, at: int, end: int) -> bool:
 
 
 def _step(frame: TransferFrame, at: int, end: int) -> int:
-    """Return where the value at `at` ends; OUTSIDE if beyond `end` or of an unknown type."""
+    """Return where the value at `at` ends; OUTSIDE if beyond `end`, or if its type is unknown."""
     values = 1
     while values:
         if at >= end:

@@ -1,6 +1,6 @@
 """Descriptor codes that the data plane compares once per message, as C integers when compiled.
 
-They are the numbers of `constants.Descriptor`, which uncompiled modules use instead.
+The codes are those of the enum `constants.Descriptor`, which uncompiled modules use instead.
 """
 
 from __future__ import annotations

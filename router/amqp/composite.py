@@ -1,9 +1,9 @@
-"""Composite types: attrs classes with a table of fields that reads, checks and writes them.
+"""Composite types: attrs classes that are read, checked and written by a table of their fields.
 
 A composite is a described list whose items are its fields in the specification's order (part 1,
 section 1.4). Above each class stands its definition from the specification: the two descriptors,
 the archetypes that it provides, and the table of its fields (name, type, mandatory, default,
-multiple). Everything here runs on that table: no composite has code of its own, and the decorator
+multiple). This module works on that table, so no composite has code of its own. The decorator
 refuses a class whose attributes differ from its table.
 
 Written composites always have every field, nulls included, and are never list0: some
@@ -31,7 +31,7 @@ Read = Callable[[object, str], Any]
 
 @attrs.frozen
 class FieldType:
-    """Type of a field.
+    """Type of a composite's field: how the field's values are checked, read and written.
 
     `read(value, where)` checks a decoded value that is not null and returns the attribute's value;
     it raises AmqpError, whose text names `where`. `write(buffer, value)` appends the encoding of an
@@ -63,7 +63,7 @@ class Field:
         return () if self.multiple else self.default
 
     def read(self, value: object, where: str) -> Value:
-        """Return the attribute's value for a decoded value, which may be null."""
+        """Return the attribute's value for a decoded value or null; errors name `where`."""
         if self.multiple:
             return self._read_multiple(value, where)
         if value is None:
@@ -86,7 +86,7 @@ class Field:
         return tuple([self.type.read(item, where) for item in values])
 
     def write(self, buffer: bytearray, value: Any, where: str) -> None:
-        """Append the encoding of the field for an attribute's value."""
+        """Append the field's encoding of an attribute's value; errors name `where`."""
         if value is None or (self.multiple and not value):
             if self.mandatory:
                 raise ValueError(f"{where} is mandatory")
@@ -140,7 +140,9 @@ def composite(
         attributes = {each.name: each.default for each in attrs.fields(cast(Any, cls))}
         table = {field.name: field.attribute_default() for field in fields}
         if list(attributes.items()) != list(table.items()):
-            raise TypeError(f"{cls.__name__} has attributes {attributes} and fields {table}")
+            raise TypeError(
+                f"{cls.__name__} has attributes {attributes}, which do not match its fields {table}"
+            )
         title = name.split(":")[1]
         cls.NAME = name
         cls.CODE = code
@@ -196,7 +198,7 @@ def decode_composite(
 
 
 def composite_from(value: object, where: str) -> Composite:
-    """Return the composite for a decoded value, defaults filled in; errors name `where`."""
+    """Return the composite that a decoded value describes, with defaults; errors name `where`."""
     if type(value) is not Described:
         raise malformed(f"{where} is a {type(value).__name__}, not a described list")
     cls = class_of(value)

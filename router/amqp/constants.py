@@ -176,7 +176,7 @@ class SenderSettleMode(enum.IntEnum):
 
 
 class ReceiverSettleMode(enum.IntEnum):
-    """Settle mode of a receiver: immediately, or after the sender (section 2.8.3)."""
+    """Settle mode of a receiver: it settles at once, or after the sender (section 2.8.3)."""
 
     FIRST = 0
     SECOND = 1

@@ -1,11 +1,12 @@
 """Decode values: every encoding of every primitive type (part 1, sections 1.2 and 1.6).
 
-The octets come from the network. Whatever they are, reading them takes time and memory in
-proportion to their number and ends in values or in `AmqpError`:
+The octets come from the network and may be anything. Decoding takes time and memory in proportion
+to the number of octets, and gives either values or an `AmqpError`:
 
 - every size is checked against the octets that remain before anything is read or allocated;
-- every count is checked against the octets that its items need at least, and all values of one call
-  share one allowance, because an array of nulls can claim any number of items without octets;
+- every count is checked against the fewest octets that so many items need;
+- the number of values of one call is limited, because an array of nulls can claim any number of
+  items without octets;
 - nesting is limited, so that the Python stack never overflows;
 - a dict is filled only with keys whose hashes a peer cannot choose (see `types.Map`).
 
@@ -83,10 +84,10 @@ def decode_value(
 ) -> tuple[Value, int]:
     """Return the value that begins at `data[at]` and the position after it.
 
-    Reads nothing at or beyond `end`. With `keep`, maps are not built but checked, and replaced by
-    the object that `keep` makes of their octets; their content does not count against `limits`.
-    Raises AmqpError with amqp:decode-error if the octets are not a value, and with
-    amqp:resource-limit-exceeded if it is larger than `limits`.
+    Nothing at or beyond `end` is read. If `keep` is given, each map is checked and replaced by what
+    `keep` makes from the map's octets; the map's content does not count against `limits`. Raises
+    AmqpError with amqp:decode-error if the octets are not a value, and with
+    amqp:resource-limit-exceeded if the value exceeds `limits`.
     """
     reader = _Reader(data, at, len(data) if end is None else end, limits, keep)
     value = _read_value(reader)
@@ -112,8 +113,8 @@ def skip_value(
 ) -> int:
     """Return the position after the value that begins at `data[at]`, without reading it.
 
-    Sizes are checked and trusted: the content of a list, map or array is not read. Raises AmqpError
-    as `decode_value` does.
+    Only the size of a list, map or array is checked, not its content. Raises AmqpError as
+    `decode_value` does.
     """
     reader = _Reader(data, at, len(data) if end is None else end, limits)
     _skip_value(reader)
@@ -141,7 +142,7 @@ def _skip_value(reader: _Reader) -> None:
 
 
 class _Reader:
-    """Position in the octets, with the remaining limits."""
+    """Position in the octets that are being decoded, with what is left of the limits."""
 
     __slots__ = ("at", "data", "depth_left", "end", "items_left", "keep")
 
@@ -166,13 +167,13 @@ class _Reader:
         return at
 
     def descend(self) -> None:
-        """Go one level deeper; the caller adds one to `depth_left` on its way back."""
+        """Enter a nested value; the caller adds one to `depth_left` when the value ends."""
         self.depth_left -= 1
         if self.depth_left < 0:
             raise too_large("values are nested too deeply")
 
     def spend(self, count: int) -> None:
-        """Deduct `count` values from those that are left."""
+        """Deduct `count` from the number of values that may still be read."""
         self.items_left -= count
         if self.items_left < 0:
             raise too_large("one value contains too many values")
@@ -276,7 +277,7 @@ def _read_described(reader: _Reader) -> Described:
 
 
 def _compound(width: int, read_items: Callable[[_Reader, int], object]) -> _ReadValue:
-    """Return a reader of size, count and items; `read_items` makes the value from the items."""
+    """Return a reader of a list or map, whose size and count have `width` octets each."""
     unpack_from = _SIZE_COUNT[width].unpack_from
 
     def read(reader: _Reader) -> Value:
@@ -298,7 +299,7 @@ def _compound(width: int, read_items: Callable[[_Reader, int], object]) -> _Read
 
 
 def _map(width: int) -> _ReadValue:
-    """Return a reader of maps, which are built or kept encoded."""
+    """Return a reader of a map, which is decoded, or kept encoded if the `_Reader` has `keep`."""
     build = _compound(width, _read_map_items)
 
     def read(reader: _Reader) -> Value:

@@ -87,7 +87,7 @@ class Describer:
         self._may_be_secret = not from_start
 
     def describe(self, seen: Seen) -> Words:
-        """Return a description of the header, frame or other octets that were seen."""
+        """Describe what was seen in the stream: a protocol header, a frame or other octets."""
         if isinstance(seen, SeenHeader):
             self._may_be_secret = seen.protocol_id != 0
             version = ".".join(map(str, seen.version))

@@ -1,8 +1,8 @@
 """Encode values, each in the shortest encoding that its type allows (part 1, section 1.6).
 
 Lists, maps, arrays and described values are here, all other types in `scalars`. The same value
-always gives the same octets. Values come from our own code, so a wrong one raises `TypeError` (it
-has no AMQP type) or `ValueError` (it is out of its type's range).
+always gives the same octets. Values come from our own code, so errors are Python's: `TypeError` for
+a value without an AMQP type, `ValueError` for a value out of its type's range.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def encode_value(value: object) -> bytes:
 
 
 def encode_value_into(buffer: bytearray, value: object) -> None:
-    """Append the encoding of one value; after an error the buffer may end with a part of it."""
+    """Append the encoding of one value; if this raises an error, a part may have been appended."""
     write = WRITERS.get(type(value))
     if write is None:
         write = _writer_of_base(type(value))
@@ -50,7 +50,7 @@ def _writer_of_base(kind: type) -> Writer:
 
 
 def write_list(buffer: bytearray, count: int, body: bytes | bytearray) -> None:
-    """Append a list whose `count` items are encoded in `body`; never list0, even if it is empty."""
+    """Append a list whose `count` items are encoded in `body`; list0 is never used."""
     _write_compound(buffer, FormatCode.LIST8, FormatCode.LIST32, count, body)
 
 
@@ -69,8 +69,8 @@ def _write_compound(
 def begin_compound(buffer: bytearray) -> int:
     """Reserve room for the head of a list or map, and return its position.
 
-    The items are then appended one by one, without a copy of them all; `end_list` or `end_map`
-    writes the head.
+    The caller then appends the items one by one, and calls `end_list` or `end_map` to write the
+    head. So the items are not copied.
     """
     at = len(buffer)
     buffer += bytes(_HEAD_32)
@@ -85,7 +85,7 @@ def end_list(buffer: bytearray, at: int, count: int) -> None:
 def end_map(buffer: bytearray, at: int, count: int) -> None:
     """Write the head of a map whose items were appended since `begin_compound`.
 
-    `count` is the number of its keys and values together.
+    `count` is the number of keys and values together.
     """
     _end_compound(buffer, at, FormatCode.MAP32, count)
 

@@ -77,7 +77,7 @@ class EncodedMap:
         return self._value(walk.at) if walk.find(_forms(key)) else default
 
     def get_map(self, key: str | bytes) -> EncodedMap | None:
-        """Return the map that is the value of a key, still encoded; None if there is none.
+        """Return the map that is a key's value, still encoded; None if it is absent or null.
 
         Raises ValueError if the value is not a map.
         """
@@ -105,8 +105,8 @@ class EncodedMap:
     def outline(self, most: int) -> tuple[list[tuple[Value, Value]], int]:
         """Return the first `most` keys with a non-null value, and how many entries follow them.
 
-        Each key comes with its value's descriptor, or None. Nothing else of a value is decoded,
-        because it may be large.
+        Each key comes with the descriptor of its value, or None if the value is not described.
+        Values may be large, so they are not decoded.
         """
         walk = self._walk()
         found: list[tuple[Value, Value]] = []
@@ -128,7 +128,7 @@ class EncodedMap:
         return decode_value(self.octets, at + 1)[0]
 
     def read_tags(self) -> set[bytes]:
-        """Return the keys of a map whose keys are delivery-tags; no value is decoded."""
+        """Return all keys of a map whose keys are delivery-tags, without decoding values."""
         return self._walk().read_binaries()
 
     def read_entries(self) -> Iterator[Item]:
@@ -146,10 +146,10 @@ class EncodedMap:
     ) -> EncodedMap:
         """Check the types of the map's keys and values, and return the checked map.
 
-        `codes` are the allowed format codes of keys. Where symbols are allowed, string keys become
-        symbols. `read_key` is called to raise AmqpError for any other key, and `read_value` raises
-        AmqpError for a value that is not allowed. If the map has more values than
-        `CHECKED_AT_ONCE`, the caller must check them by iterating over `unchecked`.
+        `codes` are the allowed format codes of keys. String keys become symbols if symbols are
+        allowed. `read_key` and `read_value` raise AmqpError for a key or value of a wrong type. If
+        `read_value` is given and the map has more than `CHECKED_AT_ONCE` entries, values are only
+        checked as the caller iterates over `unchecked`.
         """
         others = self._walk().find_keys_beside(codes)
         kept = self._with_symbols(others, codes, read_key) if others else self
@@ -191,7 +191,7 @@ class EncodedMap:
             code = _AS_SYMBOL.get(octets[at], _DESCRIBED)
             if code not in codes:
                 read_key(decode_value(self.octets, at)[0])
-                raise malformed("a map key of a type that is not allowed here")
+                raise malformed("a map key of a type that is not allowed")
             octets[at] = code
         kept = EncodedMap(bytes(octets))
         limits = DEFAULT_LIMITS
@@ -216,36 +216,36 @@ AnyMap = ValueMap | EncodedMap
 
 
 def decoded(value: AnyMap | None) -> ValueMap:
-    """Return the map of a field as a dict; an empty one for null."""
+    """Return the map of a field as a dict, which is empty if the field is null."""
     if value is None:
         return {}
     return value.decode() if isinstance(value, EncodedMap) else value
 
 
 def tags_of(value: AnyMap | None) -> set[bytes]:
-    """Return the delivery-tags of a field's map, without decoding values; an empty set for null."""
+    """Return the delivery-tags that are keys of a map, without decoding values; none for None."""
     if value is None:
         return set()
     return value.read_tags() if isinstance(value, EncodedMap) else set(value)
 
 
 def entries_of(value: AnyMap | None) -> Iterator[Item]:
-    """Yield the entries of a field's map, each decoded when it is reached; none for null."""
+    """Yield the entries of a map, each decoded when it is reached; none if the map is None."""
     if value is None:
         return iter(())
     return value.read_entries() if isinstance(value, EncodedMap) else iter(value.items())
 
 
 def decode_map(octets: bytes) -> EncodedMap:
-    """Return the map that octets encode; raises AmqpError if they do not encode a map."""
+    """Return the map that `octets` encode; raise AmqpError if they encode anything else."""
     value, _ = decode_value(octets, 0, None, FRAME_LIMITS, EncodedMap)
     if not isinstance(value, EncodedMap):
-        raise malformed("a value that is not a map; only a map is allowed here")
+        raise malformed("a value that is not a map; only a map is allowed")
     return value
 
 
 def _forms(key: str | bytes) -> tuple[bytes, ...]:
-    """Return all encodings that a key may have."""
+    """Return all encodings of a key that a peer may use."""
     octets, short, long = (key, b"\xa0", b"\xb0") if isinstance(key, bytes) else (
         key.encode(), b"\xa3\xa1", b"\xb3\xb1"
     )  # fmt: skip

@@ -1,8 +1,8 @@
 """Connection property failover-server-list: other places where a container can be reached.
 
 No specification defines it. Brokers and routers send it in their open, as a list of maps. Each map
-names a place by the keys of a redirect and a scheme: network-host, port, scheme, hostname. Peers
-may use the list or ignore it.
+names a server by a scheme and the keys of a redirect: network-host, port and hostname. Peers may
+use the list or ignore it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _DEFAULT_PORTS: Final = {"amqp": 5672, "amqps": 5671}
 
 @attrs.frozen
 class FailoverServer:
-    """Place in a failover list; `hostname` is the container's name for open and SASL."""
+    """Server in a failover list; `hostname` is for the hostname field of the open and SASL init."""
 
     host: str
     port: int
@@ -33,7 +33,7 @@ class FailoverServer:
 
 
 def read_failover_list(value: object) -> tuple[tuple[FailoverServer, ...], int]:
-    """Return the places that a list names, and the number of entries that are invalid or surplus.
+    """Return the servers in a list, and how many entries were left out as invalid or surplus.
 
     Unknown keys of an entry are ignored. Raises ValueError if `value` is not a list.
     """
@@ -59,9 +59,9 @@ def _read_server(entry: object) -> FailoverServer | None:
 
 
 def failover_list(places: Iterable[tuple[str | None, str, int]]) -> list[dict[Symbol, str]]:
-    """Return the list that names these places, each by scheme, host and port.
+    """Return the failover list for these servers, each given by scheme, host and port.
 
-    Ports are text, as in Dispatch's lists, which all readers accept.
+    Ports are encoded as text, as in Dispatch: all readers accept that.
     """
     entries = []
     for scheme, host, port in places:

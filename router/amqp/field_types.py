@@ -176,10 +176,10 @@ def _keyed_map(
     write_key: Callable[[Any], object],
     read_value: Read | None = None,
 ) -> FieldType:
-    """Return the field type of a map with restricted types of keys, and perhaps of values.
+    """Return the field type of a map whose keys, and perhaps values, are restricted to some types.
 
-    `key_codes` are the format codes of the allowed keys. `read_key` and `read_value` check a key
-    and a value. An `EncodedMap` remains encoded.
+    `key_codes` are the format codes of the allowed keys. `read_key` and `read_value` check keys and
+    values. An `EncodedMap` is checked and remains encoded.
     """
 
     def read(value: object, where: str) -> AnyMap:
@@ -254,7 +254,7 @@ def _read_node_property(value: object, where: str) -> Value:
 
 
 def archetype(name: str, *, extensible: bool = False) -> FieldType:
-    """Return a type for any composite that provides `name`.
+    """Return the field type of an archetype: any composite that provides `name`.
 
     If `extensible`, values with an unknown descriptor are also allowed.
     """

@@ -56,7 +56,7 @@ def parse_protocol_header(data: Buffer, at: int = 0) -> ProtocolHeader:
     """Return the protocol header at `data[at]`.
 
     Raises AmqpError with amqp:connection:framing-error if the octets are not a protocol header or
-    are too few. An unknown id or version is not an error here: it is answered with a header
+    are too few. Unknown ids and versions are no errors: the caller answers them with a header
     (section 2.2).
     """
     octets = bytes(data[at : at + PROTOCOL_HEADER_SIZE])
@@ -92,7 +92,7 @@ def decode_frame_header(data: Buffer, at: int = 0) -> FrameHeader:
     if data_offset < MIN_DATA_OFFSET or 4 * data_offset > size:
         raise _framing_error(f"a data offset of {data_offset} in a frame of {size} octets")
     if frame_type not in (AMQP_FRAME, SASL_FRAME):
-        raise _framing_error(f"a frame of the unknown type {frame_type}")
+        raise _framing_error(f"a frame of unknown type {frame_type}")
     return FrameHeader(size, 4 * data_offset, frame_type, channel)
 
 
@@ -124,9 +124,9 @@ def encode_frame(
     payload: Buffer = b"",
     frame_type: int = AMQP_FRAME,
 ) -> bytes:
-    """Return a whole frame, which is empty without a performative.
+    """Return an encoded frame; without a performative it is an empty frame.
 
-    The caller makes sure that it is within the peer's maximum frame size. Raises ValueError or
+    The caller checks the frame against the peer's maximum frame size. Raises ValueError or
     TypeError as `encode_composite` does.
     """
     if not 0 <= channel <= 0xFFFF:

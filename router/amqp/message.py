@@ -1,8 +1,8 @@
 """Whole messages in memory: read and write their sections (part 3, section 3.2).
 
-The router itself never does this to a message that passes through: it forwards the received octets.
-This is for messages that it makes and consumes, and for tests. `section_spans` finds where each
-section lies without reading its content, so that bare messages can be compared octet for octet.
+Messages that pass through the router are not decoded: their octets are forwarded. This module is
+for messages that the router itself creates or consumes, and for tests. `section_spans` finds where
+each section lies without reading its content, so that the octets of bare messages can be compared.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class Message:
     """Message of format 0.
 
     Sections that are absent are None. `body` is any number of Data, any number of AmqpSequence, or
-    one AmqpValue. By the specification a message without a body is malformed, but some clients send
-    it, so it is read as `()`.
+    one AmqpValue. A message without a body is malformed, but some clients send such messages; their
+    body is `()`.
     """
 
     header: Header | None = None
@@ -71,7 +71,7 @@ class Message:
 
 @attrs.frozen
 class SectionSpan:
-    """Position of a section: octets `[begin, end)`, with its value from `value_at` on."""
+    """Position of a section: octets `[begin, end)`; the section's value begins at `value_at`."""
 
     descriptor: Descriptor
     begin: int
@@ -84,8 +84,8 @@ def section_spans(
 ) -> list[SectionSpan]:
     """Return where each section lies, in order, without reading its content.
 
-    Raises AmqpError if the octets are not sections in the order and number that section 3.2 allows,
-    or if there are more than `limits.max_items` of them.
+    Raises AmqpError if the octets are not sections, if their order or count is not allowed (section
+    3.2), or if there are more than `limits.max_items`.
     """
     end = len(data) if end is None else end
     spans: list[SectionSpan] = []
@@ -129,7 +129,8 @@ def _check_order(spans: Sequence[SectionSpan]) -> None:
 def bare_message(data: Buffer, at: int = 0, end: int | None = None) -> tuple[int, int]:
     """Return where the bare message begins and ends: from properties to the end of the body.
 
-    Both are the same if the message has no such section. Raises AmqpError as `section_spans` does.
+    The two positions are equal if the message has none of these sections. Raises AmqpError as
+    `section_spans` does.
     """
     bare = [
         span
@@ -171,7 +172,7 @@ def decode_message(
 
 def _expect(kind: type[T], value: object, name: str) -> T:
     if type(value) is not kind:
-        raise malformed(f"{name} contains a {type(value).__name__.lower()}")
+        raise malformed(f"{name} must not contain a value of type {type(value).__name__.lower()}")
     return value
 
 

@@ -1,4 +1,4 @@
-"""Read the beginning of a message, whose rest need not be present: for traces."""
+"""Read the beginning of a message for traces; the rest of the message may be missing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CONTENT_BYTES: Final = 512
 
 
 def sections(octets: bytes) -> Iterator[tuple[int, int, Value]]:
-    """Yield the code, position and value of each complete section at the beginning of `octets`."""
+    """Yield the descriptor code, position and value of each complete section in `octets`."""
     at = 0
     while at < len(octets):
         try:
@@ -35,7 +35,7 @@ def sections(octets: bytes) -> Iterator[tuple[int, int, Value]]:
 
 
 def message_id_of(octets: bytes) -> str | None:
-    """Return a message's message-id as text, or None if it has none or its head is incomplete."""
+    """Return the message-id as text, or None if it is absent or `octets` end before it."""
     for code, _, value in sections(octets):
         if code == Descriptor.PROPERTIES:
             found = value[0] if isinstance(value, list) and value else None
@@ -50,7 +50,7 @@ def message_id_of(octets: bytes) -> str | None:
 
 
 def bare_content(octets: bytes) -> bytes:
-    """Return the beginning of the bare message, which a router passes on unchanged."""
+    """Return the first `CONTENT_BYTES` octets of the bare message in `octets`, or fewer."""
     for code, at, _ in sections(octets):
         if code >= Descriptor.PROPERTIES:
             return octets[at : at + CONTENT_BYTES]

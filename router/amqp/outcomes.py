@@ -58,7 +58,7 @@ class Accepted(Composite):
 )
 @attrs.frozen
 class Rejected(Composite):
-    """Outcome of a message that is invalid, and not to be processed by anyone (section 3.4.3)."""
+    """Outcome of an invalid message, which no receiver should process (section 3.4.3)."""
 
     error: Error | None = None
 
@@ -66,7 +66,7 @@ class Rejected(Composite):
 @composite("amqp:released:list", Descriptor.RELEASED, "delivery-state, outcome")
 @attrs.frozen
 class Released(Composite):
-    """Outcome of a message that was not processed here, and is unchanged (section 3.4.4)."""
+    """Outcome of a message that its receiver neither processed nor changed (section 3.4.4)."""
 
 
 @composite(
@@ -79,7 +79,7 @@ class Released(Composite):
 )
 @attrs.frozen
 class Modified(Composite):
-    """Outcome of a message not processed here, to be changed before a retry (section 3.4.5)."""
+    """Outcome of an unprocessed message that is to be modified before a retry (section 3.4.5)."""
 
     delivery_failed: bool | None = None
     undeliverable_here: bool | None = None
@@ -94,9 +94,10 @@ _OUTCOMES = range(Descriptor.ACCEPTED, Descriptor.MODIFIED + 1)
 
 
 def kept_state(state: bytes, code: int) -> bytes | None:
-    """Return a delivery state as it is kept: unchanged if it has at most `MAX_KEPT_BYTES` octets.
+    """Return what is kept of a delivery state: all of it, up to `MAX_KEPT_BYTES` octets.
 
-    A larger outcome loses its fields. None stands for any other larger state, which is not kept.
+    Of a larger outcome only the type is kept, without fields. Returns None for a larger state that
+    is not an outcome.
     """
     if len(state) <= MAX_KEPT_BYTES:
         return state
@@ -106,8 +107,8 @@ def kept_state(state: bytes, code: int) -> bytes | None:
 def check_state(octets: bytes) -> None:
     """Check that octets to be passed on unchanged are exactly one delivery state.
 
-    Another peer will read them, and must not fail because of what this one sent. Raises AmqpError
-    as `decode_composite` does; a state with an unknown descriptor only has to be a value.
+    So a malformed state does not reach another peer. Raises AmqpError as `decode_composite` does,
+    except that a state may have an unknown descriptor.
     """
     value, after = decode_value(octets)
     if after != len(octets):

@@ -39,11 +39,11 @@ SYMBOL32 = 0xB3
 
 
 class HeaderPeek:
-    """Fields of the header of a message that waits.
+    """Header fields of a waiting message.
 
-    `priority` is 0 to 9, and 4 if the header has none. The ttl has `width` octets (4, 1 or 0) that
-    begin `ttl_at` octets after the beginning of the message, so that a shorter ttl can be written
-    over them. `ttl_at` is 0 if there is no ttl.
+    `priority` is 0 to 9, and 4 if the header has none. The encoded ttl has `width` octets (4, 1 or
+    0) and begins `ttl_at` octets after the beginning of the message, so that a shorter ttl can be
+    written over it. `ttl_at` is 0 if there is no ttl.
     """
 
     def __init__(self) -> None:
@@ -119,7 +119,7 @@ def find_absolute_expiry(view: Buffer, start: int, end: int) -> int | None:
 
 
 def _enter_properties(cursor: Cursor, number: int) -> bool:
-    """Move to the properties' field with this number, from 0; return whether it is present."""
+    """Move to field `number` of the properties, counted from 0; return whether it is present."""
     descriptor = take_section(cursor)
     while HEADER <= descriptor < PROPERTIES:
         cursor.skip()
@@ -134,7 +134,10 @@ def _enter_properties(cursor: Cursor, number: int) -> bool:
 
 
 def take_section(cursor: Cursor) -> int:
-    """Take a numeric or symbolic descriptor; return its code, or NO_VALUE if it has none."""
+    """Read a section's numeric or symbolic descriptor and return its code.
+
+    Returns NO_VALUE if there is no descriptor, or if its symbol names no section.
+    """
     code: int = cursor.take_descriptor()
     at = cursor.at
     if code != NO_VALUE or cursor.end - at < 3 or cursor.octets[at] != 0x00:

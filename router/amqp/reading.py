@@ -42,7 +42,7 @@ def malformed(what: str) -> AmqpError:
 
 
 class Cursor:
-    """Checked position in memory: `at` is the next octet, `end` the first beyond the limit."""
+    """Position in memory that is checked at each step: `at` is the next octet, `end` the limit."""
 
     def __init__(self) -> None:
         self.octets: Buffer = memoryview(b"")
@@ -61,14 +61,14 @@ class Cursor:
         self.end = end
 
     def take_null(self) -> bool:
-        """Take a null if one comes next; return whether one was taken."""
+        """Step over a null if it is the next value; return whether it was."""
         if self.at < self.end and self.octets[self.at] == 0x40:
             self.at += 1
             return True
         return False
 
     def take_u8(self) -> int:
-        """Take one octet."""
+        """Step over one octet and return it."""
         at = self.at
         if at >= self.end:
             raise malformed("the frame ends inside a value")
@@ -77,7 +77,7 @@ class Cursor:
         return value
 
     def take_u32(self) -> int:
-        """Take four octets in network order."""
+        """Step over four octets in network order and return them as a number."""
         at = self.at
         if self.end - at < 4:
             raise malformed("the frame ends inside a value")
@@ -85,7 +85,7 @@ class Cursor:
         return octets.read_u32(self.octets, at)
 
     def take_u64(self) -> int:
-        """Take eight octets in network order."""
+        """Step over eight octets in network order and return them as a number."""
         at = self.at
         if self.end - at < 8:
             raise malformed("the frame ends inside a value")
@@ -99,9 +99,9 @@ class Cursor:
         self.at += count
 
     def take_descriptor(self) -> int:
-        """Take a numeric descriptor after the 0x00 constructor; return NO_VALUE if there is none.
+        """Step over a numeric descriptor and return it; return NO_VALUE if there is none.
 
-        A symbolic descriptor, or a value without a descriptor, leaves the cursor where it was.
+        The cursor does not move if the next value is not described or has a symbolic descriptor.
         """
         start = self.at
         if self.end - start >= 3 and self.octets[start] == 0x00:
@@ -119,9 +119,9 @@ class Cursor:
         return NO_VALUE
 
     def enter_list(self) -> int:
-        """Take a list's constructor, size and count, and stop at its first item.
+        """Move to the first item of a list and return the list's count of items.
 
-        `value_end` is where the list ends. Returns the count of items.
+        Sets `value_end` to the end of the list.
         """
         # The short forms, here and in `take_binary`, come with every message.
         at = self.at
@@ -132,7 +132,7 @@ class Cursor:
                 raise malformed("a list's size points past the end of the frame")
             count: int = self.octets[at + 2]
             if count >= size:
-                raise malformed("a list counts more items than its size can hold")
+                raise malformed("the count of a list is larger than its size allows")
             self.at = at + 3
             self.value_end = at + 2 + size
             return count
@@ -155,11 +155,11 @@ class Cursor:
         else:
             raise malformed(f"constructor 0x{constructor:02x} where a list belongs")
         if count > self.value_end - self.at:
-            raise malformed("a list counts more items than its size can hold")
+            raise malformed("the count of a list is larger than its size allows")
         return count
 
     def take_uint(self, absent: int) -> int:
-        """Take a uint or a null; return the uint, or `absent` for a null."""
+        """Step over a uint or a null; return the uint, or `absent` for a null."""
         # This and `take_boolean` run some ten times per message, so they read the octets directly.
         at = self.at
         left = self.end - at
@@ -183,7 +183,7 @@ class Cursor:
         return absent
 
     def take_ubyte(self, absent: int) -> int:
-        """Take a ubyte or a null; return the ubyte, or `absent` for a null."""
+        """Step over a ubyte or a null; return the ubyte, or `absent` for a null."""
         constructor = self.take_u8()
         if constructor == 0x50:
             return self.take_u8()
@@ -192,7 +192,7 @@ class Cursor:
         return absent
 
     def take_boolean(self, absent: bool) -> bool:
-        """Take a boolean or a null; return the boolean, or `absent` for a null."""
+        """Step over a boolean or a null; return the boolean, or `absent` for a null."""
         at = self.at
         if at >= self.end:
             raise malformed("the frame ends inside a value")
@@ -212,7 +212,7 @@ class Cursor:
         return absent
 
     def take_binary(self) -> bool:
-        """Take a binary or a null; return False for a null.
+        """Step over a binary or a null; return False for a null.
 
         The content of a binary is at [value_at, value_end).
         """
@@ -241,7 +241,7 @@ class Cursor:
         return True
 
     def take_string(self) -> bool:
-        """Take a string, or skip a value of any other type; return whether it was a string.
+        """Step over a value of any type; return whether it was a string.
 
         The string's content is at [value_at, value_end); its UTF-8 is not checked.
         """
@@ -262,8 +262,8 @@ class Cursor:
     def skip(self) -> None:
         """Skip one value of any type, with its descriptors.
 
-        Sizes are trusted only as far as the frame reaches. The content is not read, so this takes
-        one step per descriptor and never recurses.
+        Sizes are checked against the end of the frame. The content is not read, so this takes one
+        step per descriptor and never recurses.
         """
         constructor = self.take_u8()
         while constructor == 0x00:
@@ -294,8 +294,8 @@ class Cursor:
 class TransferFrame:
     """Fields of the last transfer read (section 2.7.5).
 
-    Its payload is `octets[payload_at:end]`. `octets` is set once for all frames of one read, by the
-    caller that moves the cursor.
+    The transfer's payload is `octets[payload_at:end]`. The caller, who moves the cursor, sets
+    `octets` once for all frames of one read from the socket.
     """
 
     def __init__(self) -> None:
@@ -321,7 +321,7 @@ class TransferFrame:
         self.end = 0
 
     def read(self, cursor: Cursor) -> None:
-        """Read the list after the descriptor; the rest of the frame is the payload."""
+        """Read the list of fields after the descriptor; the rest of the frame is the payload."""
         count = cursor.enter_list()
         list_end = cursor.value_end
         frame_end = cursor.end
@@ -339,7 +339,7 @@ class TransferFrame:
         at = cursor.at
         self.handle = cursor.take_uint(0)
         if self.handle == 0 and cursor.octets[at] == 0x40:
-            raise malformed("a transfer without its handle")
+            raise malformed("a transfer has no handle")
         if count > 1:
             at = cursor.at
             self.delivery_id = cursor.take_uint(0)
@@ -363,8 +363,8 @@ class TransferFrame:
     def _read_flags(self, cursor: Cursor, count: int) -> bool:
         """Read the fields after the message-format, if they are only short booleans and nulls.
 
-        They usually are: each field takes one octet, and all fit into a machine word. Returns
-        whether they were read.
+        In this usual case each field is one octet, and all together fit into a machine word.
+        Returns whether the fields were read.
         """
         given = count - 4
         if cursor.end - cursor.at != given or cursor.end < 8:
@@ -412,7 +412,7 @@ class TransferFrame:
             self.batchable = cursor.take_boolean(False)
 
     def with_payload(self, payload: bytes) -> TransferFrame:
-        """Return a copy of the frame with another payload, without its tag and state."""
+        """Return a copy of the frame that has another payload, and neither a tag nor a state."""
         other = TransferFrame()
         other.octets = payload
         other.end = len(payload)

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 class DispositionFrame:
     """Fields of the last disposition read (section 2.7.6).
 
-    `state_code` is one of the states in `codes`. The state's own octets are
-    `octets[state_at:state_end]`, and `plain` says that the state has no fields.
+    `state_code` is one of the states in `codes`, and `octets[state_at:state_end]` is the encoded
+    state. `plain` says that the state has no fields.
     """
 
     def __init__(self) -> None:
@@ -32,18 +32,18 @@ class DispositionFrame:
         self.batchable = False
 
     def read(self, cursor: Cursor) -> None:
-        """Read the list after the descriptor."""
+        """Read the list of fields after the descriptor."""
         count = cursor.enter_list()
         cursor.end = cursor.value_end
         if count < 2:
-            raise malformed("a disposition without its role or first")
+            raise malformed("a disposition has no role or no first")
         if count > 6:
             raise malformed(f"disposition of {count} fields; 2 to 6 are allowed")
         if cursor.at >= cursor.end or cursor.octets[cursor.at] == 0x40:
-            raise malformed("a disposition without its role")
+            raise malformed("a disposition has no role")
         self.from_receiver = cursor.take_boolean(False)
         if cursor.at >= cursor.end or cursor.octets[cursor.at] == 0x40:
-            raise malformed("a disposition without its first")
+            raise malformed("a disposition has no first")
         self.first = cursor.take_uint(0)
         self.last = self.first
         self.settled = False
@@ -63,7 +63,7 @@ class DispositionFrame:
             raise malformed("a disposition's list is longer than its fields")
 
     def copy(self) -> DispositionFrame:
-        """Return a copy that later reads do not change; its `octets` are only the state's."""
+        """Return a copy that later reads do not change; of the octets it has only the state."""
         copy = DispositionFrame()
         copy.octets = bytes(memoryview(self.octets)[self.state_at : self.state_end])
         copy.from_receiver = self.from_receiver

@@ -28,7 +28,7 @@ class FlowFrame:
         self.properties_end = 0
 
     def read(self, cursor: Cursor) -> None:
-        """Read the list after the descriptor."""
+        """Read the list of fields after the descriptor."""
         count = cursor.enter_list()
         cursor.end = cursor.value_end
         if count < 4 or count > 11:
@@ -66,5 +66,5 @@ class FlowFrame:
 
     def _mandatory(self, cursor: Cursor) -> int:
         if cursor.take_null():
-            raise malformed("a flow without its session windows")
+            raise malformed("a flow has no incoming-window, next-outgoing-id or outgoing-window")
         return cursor.take_uint(0)

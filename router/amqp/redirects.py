@@ -1,8 +1,8 @@
 """Redirects: the info map of an error that names another place (sections 2.8.16 and 2.8.18).
 
 amqp:connection:redirect and amqp:link:redirect name the place by the same keys: the container's
-hostname, the network-host and port of its machine, and for a link the address there. All of them
-may be missing, so readers use `host`, which is the best name present.
+hostname, its network-host and port, and for a link the address at that container. Any of these may
+be missing, so readers use `host`: the network-host, or else the hostname.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _HIGHEST_PORT = 65535
 
 @attrs.frozen
 class Redirect:
-    """Place to go to; `hostname` is the container's name for open and SASL."""
+    """Place that a redirect names; `hostname` is for the hostname field of open and SASL init."""
 
     hostname: str | None = None
     network_host: str | None = None
@@ -36,7 +36,7 @@ class Redirect:
         return self.network_host or self.hostname
 
     def info(self) -> dict[Symbol, str | Int]:
-        """Return the info map, without unknown entries.
+        """Return the error's info map, without the entries that are None.
 
         The specification gives the port no type; most libraries expect an int.
         """
@@ -50,7 +50,7 @@ class Redirect:
         return {Symbol(name): value for name, value in values.items() if value is not None}
 
     def __str__(self) -> str:
-        """Return a text for people: `amqp://10.0.0.2:5672/orders (hostname eu.example.org)`."""
+        """Return a readable text: `amqp://10.0.0.2:5672/orders (hostname eu.example.org)`."""
         host = self.host
         if host is None:
             return "an unnamed place" if self.address is None else repr(self.address)
@@ -65,7 +65,7 @@ class Redirect:
 
 
 def read_redirect(condition: str, info: object) -> Redirect | None:
-    """Return the redirect in an error of this condition and info map; None if it is not one.
+    """Return the redirect that an error's condition and info describe; None for other conditions.
 
     An invalid value, such as a port of 70000, counts as missing.
     """
@@ -81,23 +81,23 @@ def read_redirect(condition: str, info: object) -> Redirect | None:
 
 
 def redirect_of(error: Error | None) -> Redirect | None:
-    """Return the redirect in an error that was received; None if it is not a redirect."""
+    """Return the redirect in a received error; None if the error is not a redirect."""
     return None if error is None else read_redirect(str(error.condition), error.info)
 
 
 def read_text(value: object) -> str | None:
-    """Return a value if it is printable text, else None."""
+    """Return a value that is printable, non-empty text; None for any other."""
     return str(value) if isinstance(value, str) and value and value.isprintable() else None
 
 
 def read_host(value: object) -> str | None:
-    """Return a value if it may be a host, else None."""
+    """Return a value that may be a host name or IP address; None for any other."""
     text = read_text(value)
     return text if text and len(text) <= _LONGEST_HOST and " " not in text else None
 
 
 def read_port(value: object) -> int | None:
-    """Return a value if it is a port, which some containers write as text, else None."""
+    """Return the port that a number or text gives (some peers send text); None if invalid."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 5:
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int):

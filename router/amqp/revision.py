@@ -1,7 +1,7 @@
 """Rewrite the head of a message: header and message annotations (sections 3.2.1 and 3.2.3).
 
-All changes that the router makes to a message are made here. The octets after the head, and each
-annotation that stays, are forwarded unchanged.
+All changes that the router makes to a message are made here. The octets after the head and the
+remaining annotations are forwarded unchanged.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ HEAD_END: Final = bytes((Descriptor.MESSAGE_ANNOTATIONS,))
 
 @attrs.frozen
 class Entry:
-    """Entry of message annotations: its key, and the octets of key and value."""
+    """Entry of message annotations: the decoded key, and the octets of key and value."""
 
     key: Value
     octets: bytes
@@ -39,20 +39,21 @@ class Entry:
     """Position in `octets` where the value begins."""
 
     def value(self) -> Any:
-        """Return the decoded value; raise AmqpError if it cannot be decoded."""
+        """Return the decoded value; raise AmqpError if it is malformed."""
         value, _ = decode_value(self.octets, self.value_at)
         return value
 
 
 def encode_entry(key: str, value: object) -> bytes:
-    """Return the encoding of an annotation; its key becomes a symbol."""
+    """Return the encoding of an annotation, with its key as a symbol."""
     return encode_value(Symbol(key)) + encode_value(value)
 
 
 def write_ttl(octets: bytearray, at: int, ttl_ms: int) -> None:
-    """Overwrite a ttl with a shorter one, in the same width; `octets[at - 1]` is its format code.
+    """Overwrite the ttl at `octets[at]` with a shorter one, without changing its width.
 
-    Thousands of messages that have waited need this one change, so it is made in place.
+    `octets[at - 1]` is the ttl's format code. Many waiting messages need only this change, so it
+    is made in place.
     """
     code = octets[at - 1]
     width = 4 if code == FormatCode.UINT else 1 if code == FormatCode.SMALLUINT else 0
@@ -87,8 +88,8 @@ def revise(
     """Return a message of format 0 to be sent again, `elapsed_ms` after it was last sent.
 
     The ttl is reduced by `elapsed_ms`, `failed` raises the delivery-count, and first-acquirer
-    becomes false. `annotations` are merged into the message's, replacing those with the same keys.
-    Returns None if it cannot be sent again: its ttl has ended, or its head cannot be read.
+    becomes false. `annotations` are added, and replace those with the same keys. Returns None if
+    the message has expired or its head is malformed.
     """
     try:
         span = _head_of(octets).get(Descriptor.HEADER)
@@ -120,9 +121,8 @@ def change_annotations(
 ) -> bytes:
     """Return the message without the annotations that `is_dropped` selects, and with those `added`.
 
-    `added` are entries as `encode_entry` makes them; they come last, in their order. The others
-    keep their places and their octets. If no annotation is left, the section is omitted. Raises
-    AmqpError if the message annotations are not a map.
+    `added` are entries encoded by `encode_entry`, which follow the remaining ones. If no annotation
+    is left, the section is omitted. Raises AmqpError if the message annotations are not a map.
     """
     return _change(octets, is_dropped, added)[0]
 
@@ -188,7 +188,7 @@ def _entries(octets: bytes, span: SectionSpan) -> list[Entry]:
 
 
 def _encode_map(code: int, items: Sequence[bytes]) -> bytes:
-    """Encode a map of these entries, as a map32 if they do not fit into a map8."""
+    """Encode a map of encoded entries; a map8 becomes a map32 if the entries do not fit."""
     body = b"".join(items)
     count = 2 * len(items)
     if code == FormatCode.MAP8 and len(body) < 255 and count < 256:
@@ -200,7 +200,7 @@ def _encode_map(code: int, items: Sequence[bytes]) -> bytes:
 def _head_of(octets: bytes) -> dict[Descriptor, SectionSpan]:
     """Return where the sections before the bare message lie, in order.
 
-    All of these must be complete, but the bare message need not be.
+    These sections must be complete, but the bare message need not be.
     """
     found: dict[Descriptor, SectionSpan] = {}
     at = 0

@@ -32,7 +32,7 @@ class SaslMechanisms(Composite):
 )
 @attrs.frozen
 class SaslInit(Composite):
-    """Mechanism that the client chooses (section 5.3.3.2)."""
+    """Choice of a mechanism by the client, and the initial response (section 5.3.3.2)."""
 
     mechanism: str
     initial_response: bytes | None = attrs.field(default=None, repr=False)

@@ -49,7 +49,7 @@ class SectionScan:
         self.start()
 
     def start(self) -> None:
-        """Begin with a new message."""
+        """Begin to scan a new message."""
         # the section that began last; 0 before the first
         self.section = 0
         # octets of the current value that are not received yet, and values of the section after it
@@ -69,10 +69,10 @@ class SectionScan:
         self.left_out = b""
 
     def feed(self, frame: TransferFrame) -> bool:
-        """Follow the message through a frame; return False if it is malformed, as `problem` says.
+        """Scan the next frame of the message; return False if the message is malformed.
 
-        Afterwards `self.frame` is the frame to forward, without delivery annotations; it may be the
-        same object as `frame`. Nothing can be forwarded while `is_headed` is False.
+        `problem` then says why. Otherwise `self.frame` is the frame to forward, without delivery
+        annotations. Nothing can be forwarded while `is_headed` is False.
         """
         if self.problem:
             return False
@@ -109,7 +109,7 @@ class SectionScan:
         return True
 
     def finish(self) -> bool:
-        """End the message after its last frame; return False if it ends inside a section."""
+        """Return whether the message, whose last frame was scanned, is well-formed and complete."""
         if not self.problem and (self.skip or self.values or self.pending):
             self.problem = f"the message ends inside {_name(self.section)}"
         return not self.problem
@@ -117,7 +117,8 @@ class SectionScan:
     def _look_at_head(self, frame: TransferFrame) -> None:
         """Set `is_headed` if no further part of the message's head can follow.
 
-        An incomplete head is kept. From a complete head the delivery annotations are removed.
+        An incomplete head is kept for the next frame. A complete head loses its delivery
+        annotations.
         """
         self.is_headed = (
             not frame.more
@@ -139,7 +140,7 @@ class SectionScan:
         self.cut_at = self.cut_end = 0
 
     def _joined(self, frame: TransferFrame) -> TransferFrame:
-        """Return the frame with the pending octets put before its payload."""
+        """Return a copy of the frame with the pending octets put before its payload."""
         joined = self.pending + bytes(memoryview(frame.octets)[frame.payload_at : frame.end])
         self.pending = b""
         return frame.with_payload(joined)
@@ -171,8 +172,8 @@ class SectionScan:
     def _begin(self, frame: TransferFrame, at: int) -> int:
         """Read the descriptor of the section at `at`; return the position of the section's value.
 
-        Returns INCOMPLETE if the frame ends within the descriptor, and WRONG if this section is not
-        allowed here.
+        Returns INCOMPLETE if the frame ends within the descriptor, and WRONG if the section is not
+        allowed at this position.
         """
         if frame.octets[at] != 0x00:
             self.problem = f"octet 0x{frame.octets[at]:02x} where a section begins"
@@ -270,10 +271,10 @@ class SectionScan:
 
 
 def is_plain(frame: TransferFrame) -> bool:
-    """Return whether a frame is a whole, valid message with nothing to remove.
+    """Return whether a quick check shows a frame to be a whole, valid message to forward as it is.
 
-    This quick check is enough for most messages. It returns False if only a scan can tell: for long
-    descriptors, delivery annotations, annotations of the router's own, a body of several sections.
+    Most messages pass. False means that a scan has to decide: for long descriptors, delivery
+    annotations, annotations of the router's own, or a body of several sections.
     """
     at = frame.payload_at
     end = frame.end
@@ -306,8 +307,8 @@ def is_plain(frame: TransferFrame) -> bool:
 def priority_in(frame: TransferFrame) -> int:
     """Return the priority in a message's header, 0 to 9; 4 if there is none (section 3.2.1).
 
-    The frame must contain the whole header. For nearly all messages this is faster than
-    `peek.find_header`, which gives the same priority.
+    The frame must contain the whole header. This is a faster way to the priority that
+    `peek.find_header` finds.
     """
     at = frame.payload_at
     end = frame.end
@@ -352,7 +353,7 @@ def _is_allowed(section: int, constructor: int) -> bool:
 
 
 def _name(section: int) -> str:
-    """Return the name of a section, for people."""
+    """Return the name of a section, for error texts."""
     if section == 0:
         return "the beginning"
     return f"the {Descriptor(section).name.lower().replace('_', '-')} section"

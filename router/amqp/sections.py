@@ -56,7 +56,7 @@ class Header(Composite):
 )
 @attrs.frozen
 class Properties(Composite):
-    """Standard properties, never changed on the way (section 3.2.4)."""
+    """Properties: standard fields of the bare message, which no router changes (section 3.2.4)."""
 
     message_id: MessageId | None = None
     user_id: bytes | None = None
@@ -75,21 +75,21 @@ class Properties(Composite):
 
 @attrs.frozen
 class Data:
-    """Body section of octets (section 3.2.6)."""
+    """Body section that holds octets (section 3.2.6)."""
 
     octets: bytes
 
 
 @attrs.frozen
 class AmqpSequence:
-    """Body section of any number of values (section 3.2.7)."""
+    """Body section that holds a sequence of values (section 3.2.7)."""
 
     items: list[Any]
 
 
 @attrs.frozen
 class AmqpValue:
-    """Body of one value, which may be None (section 3.2.8)."""
+    """Body section that holds one value, which may be None (section 3.2.8)."""
 
     value: Any
 

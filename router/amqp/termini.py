@@ -1,4 +1,4 @@
-"""Sources and targets, the two termini of a link, and lifetimes of dynamic nodes (section 3.5)."""
+"""Source and target, the two termini of a link, and lifetimes of dynamic nodes (section 3.5)."""
 
 from __future__ import annotations
 

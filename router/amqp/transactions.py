@@ -1,4 +1,4 @@
-"""Transaction types: coordinator target, its messages, and states (part 4, section 4.5)."""
+"""Transaction types: the coordinator, messages to it, and delivery states (section 4.5)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Declare(Composite):
 )
 @attrs.frozen
 class Discharge(Composite):
-    """Body of a message that commits or rolls back (section 4.5.3)."""
+    """Body of a message that commits or rolls back a transaction (section 4.5.3)."""
 
     txn_id: bytes
     fail: bool | None = None
@@ -59,7 +59,7 @@ class Discharge(Composite):
 )
 @attrs.frozen
 class Declared(Composite):
-    """Outcome of a declare (section 4.5.5)."""
+    """Outcome of a message that declared a transaction (section 4.5.5)."""
 
     txn_id: bytes
 
@@ -73,7 +73,7 @@ class Declared(Composite):
 )
 @attrs.frozen
 class TransactionalState(Composite):
-    """State of a delivery in a transaction, and its outcome once committed (section 4.5.6)."""
+    """State of a delivery in a transaction, with the provisional outcome (section 4.5.6)."""
 
     txn_id: bytes
     outcome: Composite | Described | None = None

@@ -1,8 +1,8 @@
 """Python types for AMQP's primitive types (part 1, section 1.6).
 
-Where a Python type is enough, it is used: None, bool, float (double), str, bytes, uuid.UUID, list,
-dict. Where AMQP has more types than Python, a subclass carries the difference, so that a value that
-was read is written again as the same type. A plain int is written as a long.
+Python's own types are used where they suffice: None, bool, float (double), str, bytes, uuid.UUID,
+list, dict. Where AMQP has more types than Python, there is a subclass for each, so that a decoded
+value is encoded again as the same type. A plain int is encoded as a long.
 
 The subclasses compare and hash like their base types: `UInt(5) == 5 == ULong(5)`.
 """
@@ -48,7 +48,7 @@ ValueMap = dict[Any, Any]
 
 
 class _RangedInt(int):
-    """Integer within the range of its AMQP type; ValueError is raised outside of it."""
+    """Integer within the range of its AMQP type; any other value raises ValueError."""
 
     __slots__ = ()
     LOWEST: ClassVar[int]
@@ -123,7 +123,7 @@ class Int(_RangedInt):
 
 
 class Long(_RangedInt):
-    """Signed integer of 64 bits; a plain int is written the same way."""
+    """Signed integer of 64 bits; a plain int is encoded like a Long."""
 
     __slots__ = ()
     LOWEST = -(2**63)
@@ -194,7 +194,8 @@ class Symbol(str):
 class Described:
     """Value with a descriptor that says what it means (section 1.1.2).
 
-    The descriptor is a ULong or a Symbol; others can be read and written, but are reserved.
+    The descriptor is a ULong or a Symbol. Descriptors of other types are reserved by the
+    specification, but can be decoded and encoded.
     """
 
     descriptor: Value
@@ -205,9 +206,9 @@ class Described:
 class Map:
     """Map that a dict cannot represent: pairs in the order of the wire.
 
-    Maps are read as dicts, except where a key has no hash (a list), where two keys are different
-    on the wire and equal in Python (uint 1 and ulong 1), or where a peer could make the hashes of
-    keys collide at will (uuid, described).
+    Maps are decoded as dicts, with three exceptions: a key has no hash (a list), two keys differ on
+    the wire but are equal in Python (uint 1 and ulong 1), or a peer could choose keys whose hashes
+    collide (uuid, described).
     """
 
     pairs: tuple[tuple[Value, Value], ...]

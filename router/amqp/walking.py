@@ -1,9 +1,9 @@
 """Check encoded values without building them.
 
 The maps of an open, begin or attach are kept as the received octets (`encoded`). This module checks
-that the octets are values, by the same rules for sizes, counts, texts and nesting as `decode`. It
-only remembers the keys of the maps around the current position, to find duplicates. Two keys count
-as the same only if their encodings are the same.
+that the octets are values, by the same rules for sizes, counts, texts and nesting as `decode`. To
+find duplicates, it remembers the keys of the maps around the current position. Two keys count as
+duplicates only if their encodings are the same.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ KNOWN = bytes(
 
 
 class Walk:
-    """Position in encoded octets that are checked value by value, with the remaining limits.
+    """Position in encoded octets that are checked value by value, with what is left of the limits.
 
     `depth_left` is how many more lists, maps, arrays and descriptors may be nested, `items_left`
     how many more values may follow.
@@ -60,9 +60,9 @@ class Walk:
         self.items_left = items_left
 
     def step(self) -> int:
-        """Step over the value at this position; return its format code, 0 for a described value.
+        """Check and step over a value; return its format code, or 0 if it is described.
 
-        Raises AmqpError like `decode_value`.
+        Raises AmqpError as `decode_value` does.
         """
         self._spend(1)
         code = self._code()
@@ -76,9 +76,10 @@ class Walk:
         return code
 
     def find(self, keys: tuple[bytes, ...]) -> bool:
-        """Stop at the value of the first key with one of these encodings; return whether it exists.
+        """Move to the value of the first key that has one of these encodings.
 
-        The walk must be at the first key of a map; without such a key it ends after the last value.
+        Begins at the first key of a map. Returns whether such a key was found; if not, the position
+        is then after the last value.
         """
         while self.at < self.end:
             at = self.at
@@ -89,7 +90,7 @@ class Walk:
         return False
 
     def find_keys_beside(self, codes: bytes) -> list[int]:
-        """Return the positions of those remaining keys whose format codes are not in `codes`."""
+        """Return the positions of the remaining keys whose format codes are not in `codes`."""
         found = []
         while self.at < self.end:
             at = self.at
@@ -99,7 +100,7 @@ class Walk:
         return found
 
     def read_binaries(self) -> set[bytes]:
-        """Return the remaining keys, all of which must be binaries."""
+        """Return the remaining keys of a map, all of which must be binaries."""
         found = set()
         while self.at < self.end:
             at = self.at + (2 if self.view[self.at] == BINARY_8 else 5)
@@ -118,7 +119,7 @@ class Walk:
         return code
 
     def _body(self, code: int) -> None:
-        """Step over the octets that follow a format code."""
+        """Step over the octets of a value after its format code."""
         if not KNOWN[code]:
             raise malformed(f"unknown format code 0x{code:02x}")
         category = code >> 4
@@ -231,13 +232,13 @@ class Walk:
         return at
 
     def _descend(self) -> None:
-        """Go one level deeper; the caller adds one to `depth_left` on its way back."""
+        """Enter a nested value; the caller adds one to `depth_left` when the value ends."""
         self.depth_left -= 1
         if self.depth_left < 0:
             raise too_large("values are nested too deeply")
 
     def _spend(self, count: int) -> None:
-        """Deduct values from those that may still follow."""
+        """Deduct `count` from the number of values that may still follow."""
         self.items_left -= count
         if self.items_left < 0:
             raise too_large("one value contains too many values")

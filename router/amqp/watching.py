@@ -1,9 +1,9 @@
 """Passive reader of the frames in a stream of octets, for traces; it does not validate them.
 
-A watcher is fed the octets of one direction, in pieces of any size. It reports each protocol header
-and each frame once its beginning is complete. Of a long frame only the beginning is kept. Octets
-that are not a frame are reported once, and nothing after them, because the real reader has given up
-as well.
+A watcher is fed the octets of one direction, in pieces of any size. It reports each protocol
+header, and each frame once it is complete or `KEPT_BYTES` octets of it are there; of a longer frame
+the rest is not kept. Octets that are not a frame are reported once. All later octets are ignored,
+because the connection's reader has given up as well.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MAGIC: Final = b"AMQP"
 
 @attrs.frozen
 class SeenHeader:
-    """Protocol header that was seen; the id 0 is AMQP, 2 TLS, 3 SASL."""
+    """Protocol header that was seen; `protocol_id` is 0 (AMQP), 2 (TLS) or 3 (SASL)."""
 
     protocol_id: int
     version: tuple[int, int, int]
@@ -35,8 +35,8 @@ class SeenHeader:
 class SeenFrame:
     """Frame that was seen, or the beginning of a long one.
 
-    `body` is the part kept after the header, and `left` how many octets of the body were not kept.
-    `size` is the size of the whole frame.
+    `body` is the part of the frame's body that was kept, and `left` is how many octets of the body
+    were not. `size` is the size of the whole frame.
     """
 
     frame_type: int
@@ -48,7 +48,7 @@ class SeenFrame:
 
 @attrs.frozen
 class SeenNonsense:
-    """Octets that are not a frame, from the first such octet on."""
+    """Octets that were seen where a frame should begin, and are not a frame."""
 
     octets: bytes
 
@@ -57,7 +57,7 @@ Seen = SeenHeader | SeenFrame | SeenNonsense
 
 
 class Watcher:
-    """Watcher of one direction of one connection, which starts between two frames."""
+    """Watcher of one direction of a connection, from the beginning of a header or frame on."""
 
     def __init__(self) -> None:
         self._pending = bytearray()
@@ -90,7 +90,7 @@ class Watcher:
         return seen
 
     def _wanted(self) -> int:
-        """Return how many octets to wait for: those of a header, or the kept part of a frame."""
+        """Return how many octets are needed before the next header or frame can be reported."""
         pending = self._pending
         if len(pending) < FRAME_HEADER_SIZE or pending.startswith(_MAGIC):
             return FRAME_HEADER_SIZE

@@ -31,7 +31,7 @@ MORE = 1 << 48
 ABORTED = 1 << 16
 BATCHABLE = 1 << 8
 
-# The first allocation; most passes of a lightly used connection fit into it.
+# The first allocation; most turns of a lightly used connection fit into it.
 FIRST_BYTES = 4096
 # A buffer that a stalled receiver made larger than this is freed as soon as it is empty.
 KEEP_BYTES = 1048576
@@ -76,7 +76,7 @@ class Output:
         return memoryview(self.octets)[self.begin : self.end]
 
     def sent(self, count: int) -> None:
-        """Drop the first `count` octets, which the socket has taken."""
+        """Drop the first `count` octets, which the socket has accepted."""
         self.begin += count
         if self.begin == self.end:
             self.begin = self.end = 0
@@ -84,17 +84,17 @@ class Output:
                 self.octets = memoryview(bytearray(0))
 
     def trim(self) -> None:
-        """Free the memory if nothing waits in it."""
+        """Free the buffer's memory if no octets wait to be sent."""
         if self.begin == self.end:
             self.clear()
 
     def clear(self) -> None:
-        """Discard all octets and free the memory."""
+        """Discard all octets and free the buffer's memory."""
         self.begin = self.end = 0
         self.octets = memoryview(bytearray(0))
 
     def append(self, data: bytes) -> None:
-        """Write a whole frame that another codec made."""
+        """Append a frame that was encoded elsewhere."""
         count = len(data)
         self.reserve(count)
         octets.copy(self.octets, self.end, data, 0, count)
@@ -264,7 +264,7 @@ def write_flow(
     drain: bool,
     echo: bool,
 ) -> None:
-    """Write one flow, for the session alone or with a link's state."""
+    """Write one flow, with a link's state if `has_link`, otherwise for the session alone."""
     output.reserve(FLOW_BYTES)
     begin = output.end
     octets.write_u32(output.octets, begin + 4, 0x02000000 | channel)

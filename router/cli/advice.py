@@ -1,7 +1,7 @@
-"""Advice on the costs of connections between routers: its file, and the bounds for applying it.
+"""Advised changes of the costs of connections between routers: the advice file, and limits for it.
 
-`trioute-spark advise` writes the file. It is not trusted: whatever it says, no cost changes by more
-than the bounds allow.
+`trioute-spark advise` writes the file. The file is not trusted: no cost changes by more than the
+limits allow.
 """
 
 from __future__ import annotations
@@ -22,15 +22,16 @@ VERSION: Final = 1
 
 
 class BadAdvice(Exception):
-    """File that cannot be used as advice; the text says why."""
+    """Refusal of an advice file that cannot be used; the text gives the reason."""
 
 
 @attrs.frozen
 class CostChange:
-    """Change of the cost of the connection between two routers, from `cost` to `advised`.
+    """Advised change of the cost of the connection between two routers, from `cost` to `advised`.
 
-    `target` is the cost that the advice aims at, in several steps if necessary. `now_ms` and
-    `then_ms` are the mean time that a message spends between routers, now and as predicted.
+    `target` is the cost to reach in the end, after several changes if necessary. `now_ms` and
+    `then_ms` are the mean times that a message spends between routers: at present, and as
+    predicted.
     """
 
     routers: tuple[str, str]
@@ -46,7 +47,7 @@ class CostChange:
 
 @attrs.frozen
 class Advice:
-    """Content of a file with advice."""
+    """Content of an advice file."""
 
     version: int
     made: datetime
@@ -56,16 +57,17 @@ class Advice:
 
 @attrs.frozen
 class Bounds:
-    """Bounds of the changes that one run applies.
+    """Limits for the changes that one `trioute apply --advice` may make.
 
-    `step` is the largest factor of a change, `least_samples` the minimum number of its samples.
+    `step` is the largest factor by which a cost may change. `least_samples` is the minimum number
+    of samples that a change must be based on.
     """
 
     step: float
     least_samples: int
 
     def objection(self, change: CostChange) -> str:
-        """Return why a change is not applied, or an empty string."""
+        """Return why a change must not be applied, or an empty string if it may be."""
         if not 1 <= change.advised <= HIGHEST_COST:
             return f"a cost is from 1 to {HIGHEST_COST}"
         if change.samples < self.least_samples:
@@ -82,9 +84,9 @@ class Bounds:
 
 
 def read_advice(text: str, now: datetime) -> Advice:
-    """Parse a file with advice.
+    """Parse the text of an advice file.
 
-    Raises BadAdvice if the file is not valid advice, has another version, or has expired.
+    Raises BadAdvice if the text is not valid advice, has an unknown version, or has expired.
     """
     try:
         data = json.loads(text)

@@ -33,7 +33,11 @@ _COLOURS: Final = {"added": "green", "changed": "yellow", "removed": "red"}
 
 @attrs.frozen
 class ApplyRequest:
-    """Operation to perform, and how to report it. `text` is the new configuration."""
+    """Request of `trioute apply` to a router, with options for reporting the result.
+
+    `text` is the new configuration, and `name` the name of its file. `rollback` is the revision to
+    return to instead.
+    """
 
     text: str | None = None
     name: str = ""
@@ -44,12 +48,12 @@ class ApplyRequest:
 
     @property
     def operation(self) -> str:
-        """Return the management operation."""
+        """Return the name of the management operation."""
         return "APPLY" if self.rollback is None else "ROLLBACK"
 
     @property
     def properties(self) -> dict[str, object]:
-        """Return the application properties of the request."""
+        """Return the application properties of the management request."""
         if self.rollback is None:
             return {"comment": self.name}
         return {} if self.rollback == PREVIOUS else {"revision": self.rollback}
@@ -90,16 +94,16 @@ def _read_revision(
     type=click.FloatRange(1),
     default=2.0,
     show_default=True,
-    help="With --advice: the largest factor by which a cost changes.",
+    help="With --advice: the largest factor by which a cost may change.",
 )
 @click.option(
     "--least-samples",
     type=click.IntRange(1),
     default=100,
     show_default=True,
-    help="With --advice: the minimum number of samples for a change.",
+    help="With --advice: the minimum number of samples that a change must be based on.",
 )
-@click.option("--history", is_flag=True, help="Show the revisions that have run.")
+@click.option("--history", is_flag=True, help="Show the latest revisions of the configuration.")
 @click.option("--show", is_flag=True, help="Print the running configuration, without passwords.")
 @click.option("--export", is_flag=True, help="Print the running configuration, with passwords.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -119,9 +123,9 @@ def apply(
 ) -> None:
     """Apply the configuration FILE to a running router; - is standard input.
 
-    Shows the differences, asks, and applies all of them or none. The file is the whole
-    configuration: what is not in it is removed. Files that it names (users, passwords) are read by
-    the router, relative to the folder of its own configuration file.
+    Shows the differences, asks for confirmation, and applies all of them or none. The file is the
+    whole configuration: what is not in it is removed. Files that it names (users, passwords) are
+    read by the router, relative to the folder of the router's own configuration file.
 
     With --advice, only the costs of connectors change, at all routers that the advice names.
 
@@ -215,7 +219,7 @@ async def _asked(
 
 
 async def _is_wanted(count: int) -> bool:
-    """Ask for confirmation; the connection is kept alive meanwhile."""
+    """Ask whether to apply `count` changes; the connection is kept alive meanwhile."""
     what = "Apply this change?" if count == 1 else f"Apply these {count} changes?"
     return await trio.to_thread.run_sync(
         lambda: click.confirm(what, err=True), abandon_on_cancel=True
@@ -234,7 +238,7 @@ def _tell(request: ApplyRequest, answer: JsonMap, sentence: str) -> None:
 
 
 def _lines(answer: JsonMap) -> Iterator[str]:
-    """Yield the differences as lines, with colours for a terminal."""
+    """Yield the differences in a router's response as lines with colours for a terminal."""
     told = answer["differences"]
     for each in told:
         fields = [FieldChange(name, old, new) for name, (old, new) in each["fields"].items()]

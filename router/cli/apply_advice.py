@@ -26,14 +26,14 @@ LISTENER: Final = f"{PREFIX}listener"
 _NAMES: Final = {CONNECTOR: ("name", "role", "cost", "container"), LISTENER: ("role", "cost")}
 
 Asked = Callable[[int], Awaitable[bool]]
-"""Function that asks whether to make this number of changes."""
+"""Function that asks whether to make the given number of changes."""
 
 
 @attrs.frozen
 class Step:
-    """Advised change, with the connector where it is made, or the reason why it is omitted.
+    """Advised change, with the connector to change, or the reason why the change is left out.
 
-    `connector` is configured at `router`, and makes the connection.
+    `connector` is the connector at `router` that opened the connection between the two routers.
     """
 
     change: CostChange
@@ -70,9 +70,9 @@ class Step:
 
 
 def advice_from(text: str, name: str) -> Advice:
-    """Read advice from the text of a file called `name`.
+    """Parse advice from the text of a file called `name`.
 
-    Raises click.UsageError if it is not valid.
+    Raises click.UsageError if the text is not valid advice, or the advice has expired.
     """
     try:
         return read_advice(text, datetime.now(UTC))
@@ -81,7 +81,7 @@ def advice_from(text: str, name: str) -> Advice:
 
 
 class Network:
-    """Routers of a network, which are queried through one of them."""
+    """Network of routers, all of which are queried over a connection to one of them."""
 
     def __init__(self, connection: ClientConnection, timeout_s: float) -> None:
         self._connection = connection
@@ -90,7 +90,7 @@ class Network:
         self._found: dict[tuple[str, str], list[Attributes]] = {}
 
     async def router(self, name: str) -> ManagementClient | str:
-        """Return the management client of a router, or why it cannot be queried."""
+        """Return the management client for a router, or why the router cannot be queried."""
         if name not in self._asked:
             node = f"_topo/0/{name}/{MANAGEMENT_NODE}"
             try:
@@ -107,12 +107,15 @@ class Network:
         return self._asked[name]
 
     def entities(self, name: str, kind: str) -> list[Attributes]:
-        """Return the inter-router listeners or connectors of a router that was queried before."""
+        """Return the inter-router listeners or connectors of a router.
+
+        `kind` is `LISTENER` or `CONNECTOR`. `router` must have been called for the router before.
+        """
         return self._found[name, kind]
 
 
 async def plan(network: Network, advice: Advice, bounds: Bounds) -> list[Step]:
-    """Find the connector for each change; omit changes that exceed the bounds or are outdated."""
+    """Return a step for each advised change: the connector to change, or why it is left out."""
     return [await _step(network, change, bounds) for change in advice.changes]
 
 
@@ -127,7 +130,7 @@ async def _step(network: Network, change: CostChange, bounds: Bounds) -> Step:
         for connector in network.entities(here, CONNECTOR):
             if connector.get("container") == there:
                 return await _step_at(network, change, here, there, connector)
-    return Step(change, left_out="no connector of either router connects them")
+    return Step(change, left_out="neither router has a connector to the other")
 
 
 async def _step_at(
@@ -157,9 +160,10 @@ async def apply_advice(
     as_json: bool,
     wanted: Asked,
 ) -> None:
-    """Show the changes, ask `wanted` with their number, and make them.
+    """Show the advised changes, ask for confirmation by `wanted`, and make the changes.
 
-    Raises Incomplete if any advised change was not made.
+    With `dry_run`, the changes are only shown. Otherwise, Incomplete is raised if a change was left
+    out, or if the changes were not confirmed.
     """
     async with connect(target.url, timeout_s=target.timeout_s) as connection:
         network = Network(connection, target.timeout_s)

@@ -1,4 +1,4 @@
-"""`trioute check FILE`: report every mistake in a configuration file, or what would run with it."""
+"""`trioute check FILE`: report every mistake in a configuration file, or summarize the file."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ _SHOWN: Final = ("listener", "connector", "address")
     "not supported.",
 )
 def check(file: Path, weaker_security: bool) -> None:
-    """Report everything that is wrong in the configuration FILE, which is TOML or a Dispatch file.
+    """Report every mistake in the configuration FILE, which is TOML or a Dispatch file.
 
-    For a Dispatch file, it also reports what is not supported, the consequences, and what is
-    ignored.
+    For a Dispatch file, also reports which settings are not supported, with the consequences, and
+    which are ignored.
 
-    Exits with 0 and a summary if the router would start with it, and otherwise with 1 and one line
-    for each mistake.
+    Exits with 0 and a summary if the router would start with FILE, and otherwise with 1 and one
+    line for each mistake.
     """
     try:
         loaded = load_file(file, [find_too_long], weaker_security=weaker_security)
@@ -65,7 +65,7 @@ def check(file: Path, weaker_security: bool) -> None:
 
 
 def format_summary(configuration: Configuration) -> Iterator[str]:
-    """Yield a summary of the configuration, with a line for each entity."""
+    """Yield the lines of a summary of the configuration, one for each entity."""
     yield f"router     {_router(configuration.router)}"
     for listener in configuration.listeners:
         yield f"listener   {listener.name}: {_listener(listener)}"
@@ -108,7 +108,7 @@ def _address(address: AddressSettings) -> str:
 
 
 def _anything(settings: attrs.AttrsInstance) -> str:
-    """Return the attributes of an entity as text; its name only if it has no other attributes."""
+    """Return an entity's attributes as text, or its name if it has no other attributes."""
     table = table_of(settings)
     pairs = [f"{key} {value}" for key, value in table.items() if key != "name"]
     return ", ".join(pairs) or str(table.get("name", ""))

@@ -1,4 +1,4 @@
-"""Columns and views of a running router for `trioute stat`."""
+"""Building blocks for the tables of `trioute stat`: views and their columns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SortKey = tuple[int | str, ...]
 
 
 class Options(TypedDict, total=False):
-    """Optional arguments of `Column`."""
+    """Optional arguments for creating a `Column`."""
 
     compute: Callable[[Entity], object]
     detail: bool
@@ -24,10 +24,10 @@ class Options(TypedDict, total=False):
 
 @attrs.frozen
 class Column:
-    """Column of a table: its head, the attribute it shows, and the format.
+    """Column of a view: its header, the attribute that it shows, and how values are formatted.
 
-    `compute` computes the value from several attributes. A column with `detail` is shown only if
-    more detail is requested; `alarming` returns whether a value deserves attention.
+    `compute`, if given, computes the value from several attributes of an entity. A column with
+    `detail` is shown only in verbose output. `alarming` returns whether a value deserves attention.
     """
 
     head: Head
@@ -38,17 +38,17 @@ class Column:
     alarming: Callable[[object], bool] | None = None
 
     def value(self, entity: Entity) -> object:
-        """Return the value of an entity in this column."""
+        """Return the value of an entity that this column shows."""
         return entity.get(self.attribute) if self.compute is None else self.compute(entity)
 
 
 @attrs.frozen
 class View:
-    """Table of entities of one type: its columns, and which entities it shows in which order.
+    """Table of entities of one type: its columns, which entities it shows, and in which order.
 
-    `counters` are pairs of header and attribute, whose rates are shown while watching. `empty_text`
-    is shown instead of the table if there are no entities. With `is_sheet`, the view shows only one
-    entity, with its attributes below each other.
+    `counters` are pairs of a header and an attribute; while watching, further columns show the
+    rates of these attributes. `empty_text` is shown instead of the table if there are no entities.
+    With `is_sheet`, the view shows only one entity, with one attribute per line.
     """
 
     name: str
@@ -64,7 +64,7 @@ class View:
 
 
 def text_order(value: object) -> SortKey:
-    """Return a key that sorts 9 before 10, and numbers before texts."""
+    """Return a sort key for a value, so that 9 precedes 10, and numbers precede other text."""
     parts = str(value or "").split(".")
     if all(part.isdigit() for part in parts):
         return (0, *map(int, parts))
@@ -72,17 +72,17 @@ def text_order(value: object) -> SortKey:
 
 
 def text(header: str, attribute: str, rank: int = 1, **options: Unpack[Options]) -> Column:
-    """Return a column of text, which is cut if there is not enough room."""
+    """Return a column of text, which is shortened if there is not enough room."""
     return Column(Head(header, cut=True, rank=rank), attribute, **options)
 
 
 def word(header: str, attribute: str, rank: int = 1, **options: Unpack[Options]) -> Column:
-    """Return a column of words, which are never cut."""
+    """Return a column of words, which are never shortened."""
     return Column(Head(header, rank=rank), attribute, **options)
 
 
 def count(header: str, attribute: str, rank: int = 1, **options: Unpack[Options]) -> Column:
-    """Return a column of numbers."""
+    """Return a column of counts."""
     return Column(Head(header, right=True, rank=rank), attribute, value_formats.number, **options)
 
 
@@ -92,7 +92,7 @@ def time(header: str, attribute: str, rank: int = 1, **options: Unpack[Options])
 
 
 def octets(header: str, attribute: str, rank: int = 1, **options: Unpack[Options]) -> Column:
-    """Return a column of amounts of memory."""
+    """Return a column of memory sizes."""
     return Column(Head(header, right=True, rank=rank), attribute, value_formats.octets, **options)
 
 

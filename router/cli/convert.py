@@ -33,9 +33,9 @@ from router.net.first_frames import find_too_long
 def convert(file: Path, output: Path | None, weaker_security: bool) -> None:
     """Print the configuration FILE of Qpid Dispatch (qdrouterd.conf, in either syntax) as TOML.
 
-    The result configures the same router and keeps the comments. It begins with lists of what is
-    not supported, what is ignored, and which of Dispatch's defaults are written out. It may
-    contain passwords, as FILE does.
+    The result configures the same router and keeps the comments. It begins with lists of the
+    settings that are not supported, those that are ignored, and the defaults of Dispatch that are
+    written out. Like FILE, it may contain passwords.
 
     Exits with 0, or with 1 and one line for each mistake.
     """

@@ -1,8 +1,8 @@
 """Run the process in the background, for services that are started without a supervisor.
 
-Before there is an event loop, the process forks twice, so that the daemon has no terminal, and no
-parent waits for it. The daemon reports to the original process, through a pipe, that it runs, or
-why it cannot run.
+The process forks twice before the event loop starts, so that the daemon has neither a terminal nor
+a waiting parent. Through a pipe, the daemon reports to the original process that it runs, or why it
+cannot run.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _LOG_MODE: Final = 0o640
 
 
 class NoSuchUser(Exception):
-    """Name of a user that does not exist here."""
+    """Failure to become another user: this host has no user of that name."""
 
 
 @attrs.define
 class Parent:
-    """Original process, which waits until the daemon runs or fails."""
+    """Original process of a daemon, which waits until the daemon runs or fails."""
 
     _pipe: int
 
@@ -38,7 +38,7 @@ class Parent:
         os.close(self._pipe)
 
     def report_failure(self, text: str) -> None:
-        """Make the original process print a line; it exits with 1 when the daemon ends."""
+        """Make the original process print `text`, and exit with 1 when the daemon ends."""
         os.write(self._pipe, f"{text}\n".encode())
 
 
@@ -69,7 +69,7 @@ def become_daemon() -> Parent:
 
 
 def _wait(reader: int) -> NoReturn:
-    """End this process with the result that the daemon reports; print its error text, if any."""
+    """Wait for the daemon's report, print its error text, if any, and exit accordingly."""
     words = b""
     while not words.endswith(_RUNS) and len(words) < _MOST_TEXT:
         more = os.read(reader, 4096)
@@ -84,7 +84,10 @@ def _wait(reader: int) -> NoReturn:
 
 
 def write_log_to(file: Path | None) -> None:
-    """Append standard error to a file, or discard it if the file is None; raise OSError."""
+    """Append standard error to a file from now on, or discard it if `file` is None.
+
+    Raises OSError if the file cannot be opened.
+    """
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
     log = os.open(os.devnull if file is None else file, flags, _LOG_MODE)
     sys.stderr.flush()
@@ -93,12 +96,15 @@ def write_log_to(file: Path | None) -> None:
 
 
 def write_pid(file: Path) -> None:
-    """Write the id of this process to a file; raise OSError."""
+    """Write the id of this process to a file.
+
+    Raises OSError if the file cannot be written.
+    """
     file.write_text(f"{os.getpid()}\n", encoding="ascii")
 
 
 def remove_pid(file: Path) -> None:
-    """Remove the file with the process id, if this process is allowed to."""
+    """Remove the file with the process id, or keep it if this process may not remove it."""
     with contextlib.suppress(OSError):
         file.unlink()
 
@@ -106,7 +112,8 @@ def remove_pid(file: Path) -> None:
 def become_user(name: str) -> None:
     """Continue as another user, with that user's groups, irrevocably.
 
-    Raises NoSuchUser if the user does not exist, and OSError if this process may not change it.
+    Raises NoSuchUser if the user does not exist, and OSError if this process may not become that
+    user.
     """
     try:
         user = pwd.getpwnam(name)

@@ -1,8 +1,8 @@
-"""End the commands that talk to a router: exit codes, signals, and closed output pipes.
+"""How commands that talk to a router end: exit codes, signals, and closed output pipes.
 
-The exit codes are 0 if everything was done, 1 if something was not done or the answer is no, 2 for
-a wrong command line, 3 if a connection, link or response is lacking or was lost, and 130 or 143
-after SIGINT or SIGTERM.
+The exit code is 0 if everything was done, 1 if something was not done or the answer is no, 2 for an
+invalid command line, 3 if a connection, link or response was missing or was lost, 130 after SIGINT,
+and 143 after SIGTERM.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ EXIT_PIPE: Final = 128 + signal.SIGPIPE
 class Incomplete(TriouteError):
     """Incomplete or negative result: less was done than requested, or the answer is no.
 
-    The text, which may be empty, gives the reason.
+    The text gives the reason, and may be empty.
     """
 
 
 def run_command(
     work: Callable[[], Awaitable[None]], beside: Callable[[], Awaitable[None]] | None = None
 ) -> int:
-    """Do the work until it ends or a signal arrives; return the exit code.
+    """Run `work` until it ends or a signal arrives; return the exit code.
 
-    A failure is reported as one line on standard error. `beside` runs meanwhile, and is cancelled
-    when the work ends.
+    A failure is reported as one line on standard error. `beside` runs at the same time, and is
+    cancelled when the work ends.
     """
     try:
         code, complaint = trio.run(_until_ended, work, beside)
@@ -55,7 +55,7 @@ def run_command(
 async def _until_ended(
     work: Callable[[], Awaitable[None]], beside: Callable[[], Awaitable[None]] | None
 ) -> tuple[int, str]:
-    """Return the exit code and the line for standard error, which may be empty."""
+    """Run `work`; return the exit code, and the line for standard error, which may be empty."""
     code, complaint = EXIT_DONE, ""
     broken: BrokenPipeError | None = None
     async with trio.open_nursery() as nursery:

@@ -1,4 +1,4 @@
-"""`trioute explain USER@VHOST send|receive ADDRESS`: explain what becomes of a message, and why."""
+"""`trioute explain USER@VHOST send|receive ADDRESS`: explain whether messages flow, and why."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _TO_WHOM: Final = ("connection", "link", "container", "user")
 
 @attrs.frozen
 class Who:
-    """User and virtual host to explain for; both parts may be missing."""
+    """User and virtual host that an explanation is about; either may be None."""
 
     user: str | None
     vhost: str | None
@@ -75,7 +75,7 @@ def read_who(_context: click.Context, _parameter: click.Parameter, value: str) -
     "--width",
     type=click.IntRange(20),
     metavar="N",
-    help="Limit lines to N cells. [default: the terminal's width; without a terminal, no limit]",
+    help="Limit lines to N columns. [default: the terminal's width; without a terminal, no limit]",
 )
 @target_options
 def explain(
@@ -86,7 +86,7 @@ def explain(
     Shows which listeners admit the user, and which rule applies to the address. Shows the links at
     the other end of the address, with their credit and window, which link gets the next message,
     and what holds a link back. The command changes nothing. VHOST is the hostname in the user's
-    open; `anonymous` is a user without a name.
+    open; `anonymous` stands for a user without a name.
 
     Exits with 0 if messages flow, 1 if they do not, and 3 if there was no connection or no
     response.
@@ -109,7 +109,7 @@ def explain(
 
 
 def format_explanation(who: Who, answer: JsonMap, width: int | None) -> Iterator[str]:
-    """Yield the lines for people, the conclusion first."""
+    """Yield the lines of an explanation, for people; the conclusion is first."""
     does = "send to" if answer["direction"] == "send" else "receive from"
     may = "may" if answer["allowed"] else "may not"
     yield f"{text(str(who))} {may} {does} {text(answer['address'])}."
@@ -181,7 +181,7 @@ def _link_route(route: JsonMap) -> str:
 
 
 def _router(each: JsonMap) -> str:
-    """Return the label of a router of the network, or of an edge router."""
+    """Return the id of a router with the word for its kind: edge or router."""
     return f"{'edge' if each.get('isEdge') else 'router'} {text(each['router'])}"
 
 
@@ -210,7 +210,7 @@ def _rule(answer: JsonMap) -> str:
 
 
 def _links(answer: JsonMap, width: int | None) -> Iterator[str]:
-    """Yield the links at both ends of the address, the other end first."""
+    """Yield tables of the address's links; those opposite to the user come first."""
     sides = [
         ("Receivers", "destinations", "destinationCount", ("credit", "window", "unsettled")),
         ("Senders", "senders", "senderCount", ("credit", "capacity", "unsettled")),
@@ -229,7 +229,7 @@ def _links(answer: JsonMap, width: int | None) -> Iterator[str]:
 
 
 def _containers(route: JsonMap, width: int | None) -> Iterator[str]:
-    """Yield the containers that links are forwarded to, and the links."""
+    """Yield tables for a link route: its containers, other routers, and the forwarded links."""
     if route["containers"]:
         yield ""
         count, total = len(route["containers"]), route["containerCount"]
@@ -297,7 +297,7 @@ def _containers(route: JsonMap, width: int | None) -> Iterator[str]:
 
 
 def _count(value: int) -> str:
-    """Return a number, or "any" for the widest window of a session, which limits nothing."""
+    """Return a count as text, or "any" for the largest possible window, which limits nothing."""
     return "any" if value >= WIDEST else number(value)
 
 

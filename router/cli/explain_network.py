@@ -1,4 +1,4 @@
-"""Part of `trioute explain` about the network: other routers that receive, and the paths there."""
+"""Part of `trioute explain` about the network: other routers with receivers, and paths to them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from router.cli.value_formats import number, text
 
 
 def format_network(network: JsonMap, width: int | None) -> Iterator[str]:
-    """Yield the lines for people, or nothing if there is nothing to show."""
+    """Yield the tables about the network, line by line; empty tables are omitted."""
     yield from _table(
         _title("Other routers that receive", network["routers"], network["routerCount"]),
         [
@@ -89,7 +89,7 @@ def _receivers(branch: JsonMap) -> str:
 
 
 def _link(each: JsonMap, attached: str = "attached") -> list[Cell]:
-    """Return the cells that show the state of a link; `attached` is the word if it is attached."""
+    """Return the cells that show a link's state; `attached` is the word for an attached link."""
     return [
         Cell(attached if each["attached"] else "none"),
         Cell(number(each["credit"]) if each["attached"] else ""),
@@ -108,6 +108,6 @@ def _table(
 
 
 def _between(router: JsonMap) -> str:
-    """Return the routers on the way to a router, or only the next hop if the rest is unknown."""
+    """Return the path to a router as text, or only the next hop if the path is unknown."""
     way = router.get("way") or []
     return " ".join(map(str, way[1:-1] or way[1:])) if len(way) > 1 else str(router["via"])

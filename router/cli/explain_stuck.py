@@ -11,7 +11,8 @@ from router.cli.value_formats import number, text
 def format_stuck(answer: JsonMap | None) -> Iterator[tuple[str, str]]:
     """Yield facts about stuck receivers of a multicast address, as pairs of label and text.
 
-    `told` is None if the address is not multicast, or if the router is too old to report them.
+    `answer` is None if the address is not multicast, or if the router is too old to report stuck
+    receivers.
     """
     if not answer:
         return

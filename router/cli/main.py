@@ -1,7 +1,7 @@
-"""Command `trioute` with its subcommands, one module each.
+"""Command `trioute` and its subcommands, each in a module of its own.
 
-A subcommand's module is imported when the command is used: a short command spends most of its time
-on imports.
+A subcommand's module is imported only when the subcommand is used, because imports take most of the
+time of a short command.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ COMMANDS: Final = {
 
 
 class _Subcommands(click.Group):
-    """Group whose commands are imported when they are used."""
+    """Command group that imports a subcommand only when it is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands, sorted."""

@@ -25,7 +25,7 @@ MOST_AT_ONCE: Final = 5000
 
 
 class Given(TypedDict):
-    """Arguments and options of the command that become fields of an `ManageRequest` unchanged."""
+    """Arguments and options of the command that become fields of a `ManageRequest` unchanged."""
 
     arguments: tuple[str, ...]
     kind: str | None
@@ -38,7 +38,7 @@ class Given(TypedDict):
 
 @attrs.frozen
 class ManageRequest:
-    """Operation, the entity that it applies to, and how to print the response."""
+    """Operation to request, the entity that it applies to, and how to print the response."""
 
     operation: str
     arguments: tuple[str, ...] = ()
@@ -51,9 +51,9 @@ class ManageRequest:
     indent: int | None = 2
 
     def attributes(self) -> list[JsonMap]:
-        """Return the attributes to create or update: a map for each entity.
+        """Return the attributes of the entities to create or update: a map for each entity.
 
-        Raises click.UsageError if they cannot be read.
+        Raises click.UsageError if standard input or an argument is invalid.
         """
         if not self.stdin:
             return [self.assignments()]
@@ -69,7 +69,7 @@ class ManageRequest:
         return several
 
     def assignments(self) -> JsonMap:
-        """Return the arguments `attribute=value` as a map; an argument without a value is null."""
+        """Return the arguments `attribute=value` as a map; a lone `attribute` gets None."""
         return dict(_assigned(argument, self.kind) for argument in self.arguments)
 
 
@@ -79,12 +79,20 @@ class ManageRequest:
 @click.option("--type", "kind", help="The type of the entity, with or without its prefix.")
 @click.option("--name", help="The name of the entity.")
 @click.option("--identity", metavar="ID", help="The identity of the entity.")
-@click.option("--stdin", is_flag=True, help="Read attributes as JSON: a map, or a list of maps.")
-@click.option("--body", metavar="JSON", help="The body of an operation that is not listed above.")
+@click.option(
+    "--stdin",
+    is_flag=True,
+    help="Read attributes from standard input as JSON: a map, or a list of maps.",
+)
+@click.option(
+    "--body",
+    metavar="JSON",
+    help="The body of the request, for an operation that is not listed above.",
+)
 @click.option(
     "--properties",
     metavar="JSON",
-    help="Further properties of an operation that is not listed above.",
+    help="Further properties of the request, for an operation that is not listed above.",
 )
 @click.option(
     "--indent",
@@ -166,7 +174,10 @@ async def _other(
 async def _create_all(
     management: ManagementClient, request: ManageRequest, entities: Sequence[JsonMap]
 ) -> None:
-    """Create many entities, in requests of up to `MOST_AT_ONCE`, each as a whole or not at all."""
+    """Create many entities, up to `MOST_AT_ONCE` per request.
+
+    A refused request creates none of its entities.
+    """
     made: list[object] = []
     try:
         for begin in range(0, len(entities), MOST_AT_ONCE):
@@ -178,7 +189,7 @@ async def _create_all(
 
 
 def _typed(request: ManageRequest, attributes: JsonMap) -> JsonMap:
-    """Return the attributes of an entity, with the long name of its type."""
+    """Return an entity's attributes, with the long name of its type."""
     name = {} if request.name is None else {"name": request.name}
     return {**attributes, **name, "type": _type(request.kind or attributes.get("type"))}
 
@@ -186,7 +197,7 @@ def _typed(request: ManageRequest, attributes: JsonMap) -> JsonMap:
 async def _each(
     management: ManagementClient, request: ManageRequest, entities: Sequence[JsonMap]
 ) -> None:
-    """Create or update each entity, and print the results; stop at the first refusal."""
+    """Create or update the entities one by one until one is refused; print the results."""
     done = []
     try:
         for number, attributes in enumerate(entities, 1):
@@ -239,7 +250,7 @@ def _type(kind: str | None) -> str | None:
 
 
 def _assigned(argument: str, kind: str | None) -> tuple[str, object]:
-    """Return the name and value of `attribute=value`, typed as the schema says."""
+    """Parse `attribute=value`; the schema of `kind` determines the type of the value."""
     name, equals, text = argument.partition("=")
     if not name:
         raise click.UsageError(f"{argument!r} is not of the form attribute=value")
@@ -263,7 +274,7 @@ def _is_number(text: str) -> bool:
 
 
 def _json_or_text(text: str) -> object:
-    """Parse JSON; return a word that is obviously not JSON unchanged."""
+    """Parse JSON; return text that is obviously not JSON unchanged."""
     try:
         return json.loads(text)
     except ValueError as error:
@@ -282,7 +293,7 @@ def _json_map(text: str | None) -> JsonMap:
 
 
 def _print(body: object, request: ManageRequest) -> None:
-    """Print text unchanged, anything else as JSON, and nothing for None."""
+    """Print a response: text unchanged, anything else as JSON, and nothing for None."""
     if isinstance(body, str):
         click.echo(body)
     elif body is not None:

@@ -22,8 +22,8 @@ def passwd(file: Path, user: str, stdin: bool) -> None:
     """Set the password of USER in the users FILE, which is created if it does not exist.
 
     The command asks for the password twice. It does not change the other lines of FILE. Only the
-    owner can read the file afterwards. A router that reads it meanwhile sees the old file or the
-    new one.
+    owner can read FILE afterwards. A router that reads FILE meanwhile sees either the old content
+    or the new one.
     """
     try:
         check_name(user)
@@ -59,7 +59,7 @@ def _old_text(file: Path) -> str:
 
 
 def _with_user(text: str, user: str, stored: str) -> str:
-    """Return the users file `text` with the line of `user` replaced, or added at its end."""
+    """Return the text of a users file, with the line of `user` replaced or added at the end."""
     lines = text.splitlines()
     line = f"{user}:{stored}"
     for index, old in enumerate(lines):

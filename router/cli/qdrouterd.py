@@ -119,7 +119,7 @@ def _ignore_start(_: Node, __: list[ListenerAddresses], ___: Path | None) -> Non
 
 
 def main() -> None:
-    """Run the command; an invalid command line ends it with qdrouterd's exit status."""
+    """Run the command; for an invalid command line, exit with qdrouterd's status."""
     try:
         command(prog_name="trioute-qdrouterd", standalone_mode=False)
     except click.ClickException as error:

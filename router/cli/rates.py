@@ -1,4 +1,4 @@
-"""Rates of counters between two snapshots, per second."""
+"""Rates of counters per second, computed from two snapshots."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DELIVERIES_OUT: Final = "deliveriesOut"
 
 @attrs.frozen
 class Snapshot:
-    """Entities at one time; `at_s` is that time on a monotonic clock."""
+    """Entities as they were at the time `at_s`, which is from a monotonic clock."""
 
     at_s: float
     entities: Sequence[Entity]
@@ -28,10 +28,10 @@ class Snapshot:
 def rates_between(
     before: Snapshot, now: Snapshot, counters: Iterable[str]
 ) -> dict[str, dict[str, float]]:
-    """Return the growth of each entity's counters per second, by identity.
+    """Return how much each entity's counters grew per second, by identity and counter.
 
-    New entities have no rates, because their earlier values are unknown. A counter that decreased
-    has none either, because it started again from 0.
+    A new entity has no rates, because its earlier values are unknown. A counter that decreased has
+    no rate, because it started again from 0.
     """
     seconds = now.at_s - before.at_s
     earlier = {entity["identity"]: entity for entity in before.entities if "identity" in entity}
@@ -48,7 +48,7 @@ def rates_between(
 
 
 def rates_of_connections(before: Snapshot, now: Snapshot) -> dict[str, dict[str, float]]:
-    """Return the deliveries in and out per second over the links of each connection.
+    """Return the deliveries per second in and out over each connection, summed up from its links.
 
     A link that is not in `before` is new, so all its deliveries count.
     """

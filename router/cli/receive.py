@@ -33,9 +33,9 @@ OUTCOMES = {"accept": "accepted", "reject": "rejected", "release": "released", "
 
 @attrs.frozen
 class Plan:
-    """Source of messages, and how to treat them.
+    """Options of `trioute receive`: where messages come from, and what is done with them.
 
-    If `count` is None, there is no limit to their number.
+    If `count` is None, the number of messages is not limited.
     """
 
     url: Url
@@ -70,7 +70,7 @@ class Plan:
     show_default=True,
     help="The outcome with which each message is settled.",
 )
-@click.option("--presettled", is_flag=True, help="Ask for messages that are sent settled.")
+@click.option("--presettled", is_flag=True, help="Ask the sender to send messages settled.")
 @click.option(
     "--drain", is_flag=True, help="Receive the messages that are available now, then end."
 )
@@ -103,8 +103,8 @@ def receive(
 ) -> None:
     """Receive messages from URL, amqp://[user:password@]host[:port]/address.
 
-    Exits with 0 if it received what it was asked for, 1 if it ended earlier because of a timeout,
-    3 if there was no connection or link, and 130 after Ctrl-C.
+    Exits with 0 if it received the requested messages, 1 if it received fewer than --count, 3 if
+    there was no connection or link, and 130 after Ctrl-C.
     """
     if not url.address:
         raise click.UsageError("give an address in the URL")
@@ -123,7 +123,8 @@ def receive(
 async def receive_all(plan: Plan, statistics: RunStatistics) -> None:
     """Connect and receive.
 
-    Raises Incomplete if fewer messages arrived than requested, and ClientError.
+    Raises Incomplete if fewer messages arrived than requested, and ClientError if the connection or
+    link fails.
     """
     statistics.state = "connecting"
     async with connect(plan.url) as connection:
@@ -150,9 +151,9 @@ async def _count_messages(receiver: Receiver, plan: Plan, statistics: RunStatist
 
 
 async def _print_messages(receiver: Receiver, plan: Plan, statistics: RunStatistics) -> None:
-    """Print all waiting messages in one write, and settle them once they are printed.
+    """Print messages as they arrive, many in one write, and settle them once they are printed.
 
-    The reader of the output may stop for a while; the connection is kept alive meanwhile.
+    The reader of the output may be slow; the connection is kept alive meanwhile.
     """
     while await _next_came(receiver, plan, statistics):
         output = bytearray()
@@ -184,9 +185,9 @@ def _settle(received: ReceivedMessage, plan: Plan, statistics: RunStatistics) ->
 
 
 async def _next_came(receiver: Receiver, plan: Plan, statistics: RunStatistics) -> bool:
-    """Wait for a message; return False if there are no more.
+    """Wait for a message; return whether there is one.
 
-    Raises Incomplete if none arrives in time.
+    On a timeout, raises Incomplete if `plan.count` is given, and otherwise returns False.
     """
     with trio.move_on_after(plan.timeout_s or float("inf")) as scope:
         return await receiver.wait_for_message()

@@ -1,4 +1,4 @@
-"""Frames of a recorded octet stream, as written by tcpdump and similar tools for one direction."""
+"""Decode a recording of the octets that one direction of a connection carried."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ CHUNK_BYTES = 65536
 
 
 def recorded_lines(file: Path) -> Iterator[JsonMap]:
-    """Yield each frame of a file as a trace line with its offset; may raise OSError."""
+    """Yield the frames in a recorded file as trace lines, each with its offset.
+
+    Raises OSError if the file cannot be read.
+    """
     watcher, describer = Watcher(), Describer(from_start=True)
     at = 0
     with file.open("rb") as stream:

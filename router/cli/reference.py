@@ -1,4 +1,4 @@
-"""Reference of the command line as Markdown, generated from the commands' own help.
+"""Markdown reference for the command line, generated from the help of the commands.
 
 `python -m router.cli.reference > docs/reference/command-line.md` updates the page.
 """
@@ -32,7 +32,7 @@ $ eval "$(_TRIOUTE_COMPLETE=bash_source trioute)"     # or zsh_source, fish_sour
 
 
 def format_reference() -> str:
-    """Return the whole page."""
+    """Return the whole reference page."""
     return "\n".join(_page())
 
 
@@ -76,7 +76,7 @@ def _argument(argument: click.Argument) -> str:
 
 
 def _paragraphs(command: click.Command) -> Iterator[str]:
-    """Yield the paragraphs of the help; one that must not be wrapped becomes a code block."""
+    """Yield the paragraphs of a command's help; preformatted ones become code blocks."""
     for paragraph in inspect.cleandoc(command.help or "").split("\n\n"):
         if paragraph.startswith("\b\n"):
             yield f"```text\n{paragraph[2:]}\n```"
@@ -95,7 +95,7 @@ def _names(option: click.Option) -> str:
 
 
 def _value(parameter: click.Parameter) -> str:
-    """Return the placeholder of a parameter's value."""
+    """Return the placeholder for a parameter's value, such as FILE or N."""
     kind: object = parameter.type
     if parameter.metavar:
         return parameter.metavar

@@ -34,8 +34,8 @@ def body_octets(message: Message) -> bytes:
 def message_as_json(message: Message) -> JsonMap:
     """Return the sections of a message by name; the body is `data`, `value` or `sequence`.
 
-    Octets become objects with their base64; maps with keys that JSON does not allow become lists of
-    pairs.
+    Binary values become objects with a `base64` field. Maps with keys that JSON does not allow
+    become lists of pairs.
     """
     shown: JsonMap = {}
     for name in ("header", "delivery_annotations", "message_annotations", "properties"):
@@ -59,7 +59,7 @@ def message_as_json(message: Message) -> JsonMap:
 
 
 def as_json(value: object) -> Any:
-    """Return an AMQP value as JSON can represent it."""
+    """Convert an AMQP value to a value that JSON can represent."""
     match value:
         case None | bool():
             return value

@@ -1,6 +1,6 @@
-"""Options and connection of the commands that query a running router.
+"""Options of the commands that query a running router, and their connection to it.
 
-Exit codes are those of `router.cli.exit_codes`: 1 if the router refused, or the answer is no.
+These commands exit with the codes of `router.cli.exit_codes`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ BUS: Final = "TRIOUTE_BUS"
 
 @attrs.frozen
 class RouterTarget:
-    """Router to query, the router to connect to, and the time allowed for each response."""
+    """Router to query: the URL to connect to, the management node, and the timeout.
+
+    `node` may be the management node of another router than the connected one.
+    """
 
     url: Url
     node: str = MANAGEMENT_NODE
@@ -32,7 +35,7 @@ class RouterTarget:
 
 
 def target_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that select a router to a command, which receives them as `target`."""
+    """Add the options that select a router to a command, which receives the result as `target`."""
 
     @functools.wraps(command)
     def with_target(
@@ -69,7 +72,7 @@ _OPTIONS: Final = (
         show_envvar=True,
         show_default=True,
         callback=read_url,
-        help="The router to connect to, amqp://[user:password@]host[:port].",
+        help="The URL of the router to connect to, amqp://[user:password@]host[:port].",
     ),
     click.option(
         "-r",
@@ -92,7 +95,9 @@ _OPTIONS: Final = (
         show_default=True,
         help="Time limit for connecting, and for each response.",
     ),
-    click.option("--sasl-username", metavar="NAME", help="The user's name, if the URL has none."),
+    click.option(
+        "--sasl-username", metavar="NAME", help="The user to log in as, instead of one in the URL."
+    ),
     click.option(
         "--sasl-password-file",
         metavar="FILE",
@@ -119,9 +124,10 @@ def _with_user(url: Url, name: str | None, file: Path | None) -> Url:
 def run_with_management(
     target: RouterTarget, work: Callable[[ManagementClient], Awaitable[None]]
 ) -> None:
-    """Connect, do the work, and exit; every failure is one line on standard error.
+    """Connect to a management node, run `work`, and exit with the exit code.
 
-    If the result is negative, `work` raises Incomplete, with the reason or an empty text.
+    A failure is reported as one line on standard error. For a negative result, `work` raises
+    Incomplete, with the reason or an empty text.
     """
 
     async def asking() -> None:

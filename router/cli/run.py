@@ -61,13 +61,13 @@ WEAKER_SECURITY = (
 @click.option(
     "--state",
     type=click.Path(path_type=Path, dir_okay=False, resolve_path=True),
-    help="Save changes made while the router runs in this file, and start with them the next "
-    "time. Without it they are lost when the router stops.",
+    help="Save changes made while the router runs to this file, and start with them the next "
+    "time. Without --state, changes are lost when the router stops.",
 )
 @click.option(
     "--prefer",
     type=click.Choice(["saved", "file"]),
-    help="What to use if the configuration file was edited after changes were saved. "
+    help="Which configuration to use if the file was edited after changes were saved. "
     "[default: neither; the router reports the differences and does not start]",
 )
 @click.option(FLAG, is_flag=True, help=WEAKER_SECURITY)
@@ -79,7 +79,7 @@ def run(
     The configuration file is TOML, or a Dispatch file (qdrouterd.conf).
 
     SIGHUP makes the router read its configuration file and its users files again, and apply the
-    changes under traffic.
+    changes while traffic continues.
     """
     try:
         startup = load_startup(file, state, prefer, weaker_security=weaker_security)
@@ -107,7 +107,7 @@ def say(text: str) -> None:
 
 @attrs.frozen
 class End:
-    """End of a router: the exit status, and the signal that stopped it, if any."""
+    """Result of running a router: the exit status, and the signal that stopped it, if any."""
 
     status: int = 0
     by: int | None = None
@@ -121,7 +121,8 @@ def run_until_stopped(
 ) -> End:
     """Run a router until one of the signals `stops` arrives; a second one stops it immediately.
 
-    `started` is called once the router listens, and `failed` with the reason if it cannot run.
+    `started` is called once the router listens. `failed` is called with each reason why the router
+    cannot run.
     """
     journal = Journal()
     journal.begin(startup.start.configuration.log)
@@ -200,14 +201,14 @@ class Stop:
 
 
 class SuppressionReporter:
-    """Periodic reports, in the log, of how many of its lines were suppressed."""
+    """Reporter that regularly logs how many log lines were suppressed."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._next_at = 0.0
 
     def report_if_due(self, now: float) -> None:
-        """Report the suppressed lines if a report is due; `now` is in seconds."""
+        """Log how many lines were suppressed, if a report is due; `now` is in seconds."""
         if now >= self._next_at:
             self._next_at = now + REPORT_EVERY_S
             self._journal.report_suppressed()
@@ -240,7 +241,7 @@ async def _watch_signals(
 async def _watch_hangups(node: Node, stop: trio.Event) -> None:
     """Read the configuration file again on SIGHUP.
 
-    A terminal that closes sends this signal as well; a router that was started on it then stops.
+    A terminal that closes sends SIGHUP as well; a router that was started on that terminal stops.
     """
     had_terminal = os.isatty(sys.stderr.fileno())
     with trio.open_signal_receiver(signal.SIGHUP) as signals:
@@ -254,7 +255,7 @@ async def _watch_hangups(node: Node, stop: trio.Event) -> None:
 def announcement(
     container_id: str, listening: list[ListenerAddresses], file: Path | None
 ) -> list[str]:
-    """Return the lines for a person at a terminal when the router has started."""
+    """Return the lines that say, for people, where the router listens and how to try it."""
     configured = "the embedded default" if file is None else str(file)
     lines = [
         (
@@ -281,7 +282,7 @@ def announcement(
 
 
 def command_name() -> str:
-    """Return how to call this command: by its path if the shell does not find it by name."""
+    """Return how to call `trioute`: by name, or by path if the shell does not find it by name."""
     own = Path(sys.argv[0])
     found = shutil.which("trioute")
     if own.name != "trioute" or (found is not None and Path(found).samefile(own)):

@@ -26,14 +26,14 @@ class Latencies:
         self._steps: Counter[int] = Counter()
 
     def add(self, taken_ns: int) -> None:
-        """Count a latency; if a clock went back, count it as the shortest possible one."""
+        """Count a latency; a negative one, after a clock went back, counts as 1 ns."""
         taken_ns = max(taken_ns, 1)
         self.count += 1
         self.longest_ns = max(self.longest_ns, taken_ns)
         self._steps[round(math.log(taken_ns) / _LOG_STEP)] += 1
 
     def percentile_ns(self, percent: float) -> int:
-        """Return the latency that this share of messages did not exceed; 0 without messages."""
+        """Return the latency that `percent` of the messages did not exceed; 0 without messages."""
         wanted = math.ceil(self.count * percent / 100)
         seen = 0
         for step in sorted(self._steps):
@@ -43,7 +43,7 @@ class Latencies:
         return 0
 
     def in_ms(self) -> dict[str, float]:
-        """Return the displayed percentiles by name, in milliseconds; empty without messages."""
+        """Return percentiles and the maximum by name, in milliseconds; empty without messages."""
         if not self.count:
             return {}
         shown = {f"p{percent}": self.percentile_ns(percent) for percent in PERCENTILES}
@@ -56,7 +56,7 @@ _LOG_STEP = math.log(STEP)
 class RunStatistics:
     """Statistics of one run: messages and octets, their outcomes, and their rate.
 
-    `verb` is the word for what this command does with a message, "sent" or "received".
+    `verb` says what happened to each message, "sent" or "received".
     """
 
     def __init__(self, done: str, started_s: float) -> None:
@@ -92,23 +92,23 @@ class RunStatistics:
 
     @property
     def seconds(self) -> float:
-        """Return the time from the first message to the last one or its outcome."""
+        """Return the time from the first message to the last message or outcome."""
         return self.ended_s - self.started_s
 
     @property
     def rate(self) -> float:
-        """Return the messages per second, or 0 if that is undefined."""
+        """Return the messages per second, or 0 if no time has passed."""
         return self.count / self.seconds if self.seconds > 0 else 0.0
 
     def progress(self) -> str:
-        """Return one short line for a terminal."""
+        """Return one short line about the progress, for a terminal."""
         if not self.count:
             return f"0 {self.verb}, {self.state}"
         outcomes = "".join(f", {count} {name}" for name, count in sorted(self.outcomes.items()))
         return f"{self.count} {self.verb}{outcomes}, {self.rate:,.0f}/s"
 
     def lines(self) -> Iterator[str]:
-        """Yield the summary, for people."""
+        """Yield the lines of the summary, for people."""
         for reason, count in self.reasons.most_common():
             yield f"rejected {count}: {reason}"
         yield (
@@ -124,7 +124,7 @@ class RunStatistics:
             yield "latency: " + ", ".join(f"{name} {ms:.3f} ms" for name, ms in shown.items())
 
     def as_json(self) -> dict[str, object]:
-        """Return the summary, for programs; `reasons` are the reasons for rejections."""
+        """Return the summary, for programs; `reasons` counts the rejections by reason."""
         return {
             "count": self.count,
             "seconds": round(self.seconds, 6),

@@ -23,7 +23,10 @@ DEFAULT_BODY = "hello, world"
 
 @attrs.frozen
 class Plan:
-    """Messages to send, their destination and rate; a `rate` of 0 is as fast as possible."""
+    """Options of `trioute send`: the message, where it goes, how many times, and how fast.
+
+    A `rate` of 0 means as fast as possible.
+    """
 
     url: Url
     # None: to the anonymous relay
@@ -36,9 +39,9 @@ class Plan:
 
 
 class Pace:
-    """Steady rate of messages per second, counted from the first one.
+    """Schedule for sending messages at a steady rate per second; a `rate` of 0 is unlimited.
 
-    After a delay, messages are sent faster until they are on time again.
+    After a delay, messages are sent faster until they are on schedule again.
     """
 
     def __init__(self, rate: float) -> None:
@@ -46,11 +49,11 @@ class Pace:
         self.started_s = trio.current_time()
 
     def allowed(self, sent: int) -> bool:
-        """Return whether the next message is due after `sent` messages."""
+        """Return whether the next message is due, when `sent` messages have been sent."""
         return not self.rate or trio.current_time() >= self._due_s(sent)
 
     async def wait(self, sent: int) -> None:
-        """Wait until the next message is due."""
+        """Wait until the next message is due, when `sent` messages have been sent."""
         if self.rate:
             await trio.sleep_until(self._due_s(sent))
 
@@ -148,8 +151,8 @@ def send(
 ) -> None:
     """Send messages to URL, amqp://[user:password@]host[:port]/address.
 
-    Exits with 0 if every message was accepted (or sent, if pre-settled), 1 if some were not,
-    3 if there was no connection or link, and 130 after Ctrl-C.
+    Exits with 0 if every message was accepted (or sent, if presettled), 1 if some were not, 3 if
+    there was no connection or link, and 130 after Ctrl-C.
     """
     if sum(given is not None for given in (body, size, file)) > 1:
         raise click.UsageError("only one of --body, --size and --file can be given")
@@ -197,7 +200,8 @@ def _body(text: str | None, size: int | None, file: str | None) -> BodySection:
 async def send_all(plan: Plan, statistics: RunStatistics) -> None:
     """Connect and send.
 
-    Raises Incomplete if not every message was accepted, and ClientError.
+    Raises Incomplete if not every message was accepted, and ClientError if the connection or link
+    fails.
     """
 
     def settled(sending: SentMessage) -> None:
@@ -243,7 +247,7 @@ async def _send_messages(sender: Sender, plan: Plan, statistics: RunStatistics) 
 async def _change(sender: Sender, plan: Plan, otherwise: str) -> None:
     """Wait for any change of the link, for as long as the timeout allows.
 
-    Raises Incomplete with the text `otherwise` if there is none.
+    Raises Incomplete if there is no change; `otherwise` says what is missing.
     """
     with trio.move_on_after(plan.timeout_s or float("inf")) as scope:
         await sender.wait_for_change()

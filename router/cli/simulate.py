@@ -1,4 +1,4 @@
-"""`trioute simulate FILE`: simulate a network of routers in memory, and measure its failures."""
+"""`trioute simulate FILE`: simulate a network of routers in memory, and report how it behaves."""
 
 from __future__ import annotations
 
@@ -52,19 +52,21 @@ _HEADS: Final = (
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--json", "is_json", is_flag=True, help="Print the complete result as JSON.")
 @click.option(
-    "--seed", type=click.IntRange(0, 2**63 - 1), help="Use this seed instead of the file's."
+    "--seed",
+    type=click.IntRange(0, 2**63 - 1),
+    help="Use this seed for random numbers, instead of the one in FILE.",
 )
 @click.option("--quiet", "-q", is_flag=True, help="Do not report progress.")
 def simulate(file: Path, is_json: bool, seed: int | None, quiet: bool) -> None:
     """Simulate the network of routers that FILE describes, with its traffic and its failures.
 
-    The routers are real ones, all in this process, joined by connections in memory, with a
+    The routers are real ones that all run in this process, with connections in memory and a
     simulated clock. The report shows how long the network takes to converge after each failure, how
     much control traffic that takes, and what becomes of messages. The same FILE and seed give the
     same result.
 
-    Exits with 0, or with 1 if FILE has a mistake or a guarantee was violated: a message that is
-    accepted is delivered once, and every message has one outcome.
+    Exits with 0, or with 1 if FILE has a mistake or a guarantee was violated. The guarantees are
+    that each accepted message is delivered once, and that each message has one outcome.
     """
     try:
         topology = load_topology(file)
@@ -94,7 +96,7 @@ def simulate(file: Path, is_json: bool, seed: int | None, quiet: bool) -> None:
 
 
 class ProgressReporter:
-    """Progress reports of a simulation, on one line if the output is a terminal."""
+    """Reporter of a simulation's progress, which uses a single line if the output is a terminal."""
 
     def __init__(self, *, is_terminal: bool, now: float) -> None:
         self._is_terminal = is_terminal
@@ -113,7 +115,7 @@ class ProgressReporter:
             click.echo(f"after {now - self._began:.0f} s: {line}", err=True)
 
     def clear(self) -> None:
-        """Clear the progress line of a terminal."""
+        """Clear the progress line, if the output is a terminal."""
         if self._has_reported and self._is_terminal:
             click.echo("\r\x1b[K", nl=False, err=True)
 
@@ -123,7 +125,7 @@ def _counted(number: int, what: str) -> str:
 
 
 def format_result(result: Result, width: int | None) -> Iterator[str]:
-    """Yield the lines of a report, at most `width` cells wide; None is any width."""
+    """Yield the lines of a report, at most `width` terminal cells wide; None is no limit."""
     routers, links = len(result.plan.routers), len(result.plan.links)
     seed = result.topology.simulation.seed
     yield f"{_counted(routers, 'router')}, {_counted(links, 'link')}, seed {seed}"
@@ -143,7 +145,7 @@ def format_result(result: Result, width: int | None) -> Iterator[str]:
 
 
 def _seconds(value: float) -> str:
-    """Return a time with a suitable unit and precision: 12.3 s, 450 ms, 0.2 ms."""
+    """Return a time in seconds as text with a suitable unit: 12.3 s, 450 ms, 0.2 ms."""
     if value == 0:
         return "0"
     if abs(value) >= 1:

@@ -1,4 +1,4 @@
-"""Read the configuration file and saved changes for `trioute run`, and the file again on SIGHUP."""
+"""Load the configuration and saved changes for `trioute run`, and the file again on SIGHUP."""
 
 from __future__ import annotations
 
@@ -37,10 +37,11 @@ MOST_LOGGED = 50
 
 @attrs.frozen
 class StartupConfiguration:
-    """Configuration to start with.
+    """Configuration to start a router with, and the file for later changes.
 
-    `state_file` saves changes made while the router runs; it is None without a file for them.
-    `put_aside` is whether earlier saved changes are disregarded, because the file is preferred.
+    `state_file` saves changes made while the router runs; it is None if they are not saved. If
+    `put_aside` is true, changes saved earlier are disregarded, because the configuration file is
+    preferred.
     """
 
     base: BaseConfiguration
@@ -56,9 +57,10 @@ def load_startup(
     *,
     weaker_security: bool = False,
 ) -> StartupConfiguration:
-    """Read the configuration to run.
+    """Read the configuration file and, if `state` is given, the changes saved there.
 
-    Raises `router.errors.ConfigurationError`, and `OSError` if changes cannot be saved in `state`.
+    Raises `router.errors.ConfigurationError` if a file is invalid or the two conflict, and
+    `OSError` if `state` cannot be written.
     """
     base = load_base(file, [find_too_long], weaker_security=weaker_security)
     if state is None:
@@ -105,13 +107,13 @@ def log_startup(startup: StartupConfiguration) -> None:
 
 
 def _tell_report(base: BaseConfiguration) -> None:
-    """Log the settings of a Dispatch file that are not supported."""
+    """Log which settings of a Dispatch file are not supported."""
     if base.report is None:
         return
     log.info("running a Dispatch configuration", file=base.source, found=base.report.summary())
     for sort in ("guard", "missing"):
         for remark in base.report.of(sort)[:MOST_LOGGED]:
-            log.warning("not supported", what=remark.shown(base.source))
+            log.warning("setting not supported", what=remark.shown(base.source))
 
 
 def log_lost_changes(node: Node) -> None:
@@ -134,7 +136,7 @@ def _tell_each(what: str, differences: tuple[Difference, ...]) -> None:
 
 
 async def _applied(node: Node, base: BaseConfiguration) -> Applied:
-    """Apply the content of the file; retry if another change was made at the same time."""
+    """Apply the configuration `base`; retry if another change was made at the same time."""
     while True:
         try:
             return await node.apply(base.configuration, f"SIGHUP: {base.source}", base)

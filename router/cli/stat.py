@@ -32,7 +32,10 @@ _CHOSEN: Final = "router.cli.stat.views"
 
 @attrs.frozen
 class OutputFormat:
-    """Format of the output. If `width` is None, lines are as wide as needed."""
+    """Format in which `trioute stat` prints; `kind` is text, csv or json.
+
+    If `width` is None, lines are as wide as needed.
+    """
 
     kind: str = "text"
     width: int | None = None
@@ -41,7 +44,10 @@ class OutputFormat:
 
 
 def _view_option(name: str, *spellings: str) -> Callable[[C], C]:
-    """Return a flag that selects a view; selected views are shown in the order of their flags."""
+    """Return a decorator that adds an option which selects a view.
+
+    Selected views are shown in the order of their options on the command line.
+    """
 
     def choose(context: click.Context, _parameter: click.Parameter, chosen: bool) -> None:
         if chosen:
@@ -84,8 +90,8 @@ _WHAT: Final = {
     "nodes": "other routers",
     "edges": "connections with edge routers",
     "addresses": "addresses in use",
-    "memory": "memory use, in total and by connection",
-    "holders": "the memory used by each connection's peer, the largest first",
+    "memory": "the memory use of the whole router; as text, also the table of --holders",
+    "holders": "how much memory each connection uses and what for, the largest first",
     "auto-links": "auto-links",
     "link-routes": "link routes",
     "exchanges": "exchanges",
@@ -99,8 +105,8 @@ _WHAT: Final = {
 @click.argument("views", nargs=-1, type=click.Choice(NAMES), metavar="[VIEW]...")
 @_view_options
 @click.option("--all-entities", is_flag=True, help="Show all views except logs.")
-@click.option("-v", "--verbose", count=True, help="Show more columns.")
-@click.option("--csv", "as_csv", is_flag=True, help="Print CSV, headed by attribute names.")
+@click.option("-v", "--verbose", count=True, help="Show more columns of each table.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print CSV, with attribute names as headers.")
 @click.option("--json", "is_json", is_flag=True, help="Print JSON: a list of maps for each view.")
 @click.option(
     "--limit",
@@ -119,7 +125,7 @@ _WHAT: Final = {
     "--width",
     type=click.IntRange(20),
     metavar="N",
-    help="Limit lines to N cells. [default: the terminal's width; without a terminal, no limit]",
+    help="Limit lines to N columns. [default: the terminal's width; without a terminal, no limit]",
 )
 @click.option(
     "--watch",
@@ -128,7 +134,7 @@ _WHAT: Final = {
     flag_value=WATCH_S,
     type=click.FloatRange(0.1),
     metavar="[SECONDS]",
-    help=f"Refresh every SECONDS, {WATCH_S:g} unless given, and show rates.",
+    help=f"Refresh every SECONDS ({WATCH_S:g} if not given), and show rates.",
 )
 @click.option(
     "--looks", type=click.IntRange(1), metavar="N", help="With --watch: stop after N refreshes."
@@ -147,13 +153,14 @@ def stat(
     watch_s: float | None,
     looks: int | None,
 ) -> None:
-    """Show a running router: its general state, or the named VIEWs.
+    """Show the state of a running router: a general view, or the named VIEWs.
 
-    A view is selected by a word or an option: general, connections, connectors, links, nodes,
-    edges, addresses, memory, holders, auto-links, link-routes, exchanges, vhosts, policy, logs.
+    A view is selected by its name or by an option. The names are: general, connections, connectors,
+    links, nodes, edges, addresses, memory, holders, auto-links, link-routes, exchanges, vhosts,
+    policy, logs.
 
-    Exits with 0 on success, 1 if the router refused, and 3 if there was no connection
-    or no response.
+    Exits with 0 on success, 1 if the router refused, and 3 if there was no connection or no
+    response.
     """
     chosen = [*views, *click.get_current_context().meta.get(_CHOSEN, ())]
     if all_entities:
@@ -215,7 +222,7 @@ async def _query(viewers: Sequence[Viewer], management: ManagementClient) -> lis
 
 
 def format_seen(seen: Sequence[ViewData], output_format: OutputFormat) -> Iterator[str]:
-    """Yield the lines for the views of one query."""
+    """Yield the output lines for the given views."""
     if output_format.kind == "csv":
         for each in seen:
             yield from format_csv(each)
@@ -237,7 +244,7 @@ def format_seen(seen: Sequence[ViewData], output_format: OutputFormat) -> Iterat
 def _watched_lines(
     seen: Sequence[ViewData], output_format: OutputFormat, number: int
 ) -> Iterator[str]:
-    """Yield the lines of query `number`, counted from 0, with its time."""
+    """Yield the output lines for one query while watching; `number` counts the queries from 0."""
     now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     if output_format.kind == "csv":
         # there are no rates before the second query, so the header is written then
@@ -256,7 +263,10 @@ def _as_map(seen: Sequence[ViewData]) -> JsonMap:
 
 
 def _log_lines(body: object, kind: str) -> Iterator[str]:
-    """Yield lines of the log; `body` has module, level, text, file, line and epoch seconds."""
+    """Yield the log lines in a response to GET-LOG.
+
+    Each row of `body` has module, level, text, file, line, and time in seconds since 1970.
+    """
     every = body if isinstance(body, list) else []
     rows = [row for row in every if isinstance(row, list) and len(row) >= 6]
     if kind == "json":

@@ -1,7 +1,8 @@
-"""Tables with headers, as wide as needed or as narrow as necessary.
+"""Lay out tables with headers, as wide as needed or as narrow as necessary.
 
 If there is too little room, texts lose their middle first. Then columns are dropped: those of the
-highest rank first, and among them the rightmost. Dropped columns are named under the table.
+highest rank first, and among columns of the same rank the rightmost. Dropped columns are named
+under the table.
 """
 
 from __future__ import annotations
@@ -36,14 +37,14 @@ class Head:
 
 @attrs.frozen
 class Cell:
-    """Text in a row, with an optional style."""
+    """Text of one cell of a table, with an optional style."""
 
     text: str
     style: Style | None = None
 
 
 def plain(shown: str) -> str:
-    """Return the text unchanged, without a style."""
+    """Return the text unchanged, as the style of text without a style."""
     return shown
 
 
@@ -54,7 +55,7 @@ def lay_out(
     *,
     header_style: Style = plain,
 ) -> Iterator[str]:
-    """Yield the lines of a table, at most `width` cells wide; None is any width."""
+    """Yield the lines of a table, at most `width` terminal cells wide; None is no limit."""
     columns = list(range(len(heads)))
     widths = [
         max([cells(head.header), *(cells(row[index].text) for row in rows)])
@@ -106,7 +107,7 @@ def _fit(heads: Sequence[Head], columns: list[int], widths: list[int], width: in
 
 
 def _narrow(heads: Sequence[Head], columns: Sequence[int], widths: list[int], width: int) -> None:
-    """Narrow the widest of the columns that may be cut until the table fits, if possible."""
+    """Narrow the columns that may be shortened, the widest first, until the table fits."""
     least = {
         index: max(cells(heads[index].header), LEAST_CELLS) for index in columns if heads[index].cut
     }

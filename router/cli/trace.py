@@ -1,4 +1,4 @@
-"""`trioute trace`: show frames or deliveries of a router's connections as they happen."""
+"""`trioute trace`: show the frames or deliveries on a router's connections as they pass."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ DELIVERIES: Final = {
 
 @attrs.frozen
 class Wanted:
-    """Request for a trace, and how to print it.
+    """Request for a trace, and how to print the trace.
 
-    The trace ends after `count` frames or deliveries.
+    The trace ends after `count` frames or settled deliveries; None is no limit.
     """
 
     body: Mapping[str, object]
@@ -66,7 +66,9 @@ class Wanted:
     "--all", "every", is_flag=True, help="Trace all connections except those that carry traces."
 )
 @click.option(
-    "--delivery", is_flag=True, help="Trace deliveries instead, selected by the next five options."
+    "--delivery",
+    is_flag=True,
+    help="Trace deliveries instead of frames, selected by the next five options.",
 )
 @click.option("--address", help="Trace the deliveries to an address.")
 @click.option("--message-id", metavar="ID", help="Trace the delivery of the message with this id.")
@@ -103,14 +105,14 @@ def trace(
 ) -> None:
     """Show the frames on a router's connections, decoded, as they pass.
 
-    With --delivery, it shows the progress of deliveries instead: where they come in, wait and go
-    out, and each outcome.
+    With --delivery, shows the progress of deliveries instead: where they come in, wait and go out,
+    and each outcome.
 
-    With a FILE, it does not query a router, but shows the frames of a recorded octet stream, of one
-    direction of a connection, with their offsets.
+    With a FILE, decodes a recording of one direction of a connection instead of querying a router,
+    and shows the offset of each frame.
 
-    Matching connections that are made later are traced as well. A trace never shows credentials,
-    and shows only the first octets of a message. Ctrl-C ends the trace.
+    Matching connections that open later are traced as well. A trace never shows credentials, and
+    shows only the first octets of a message. Ctrl-C ends the trace.
     """
     given["all"] = every or None
     body: dict[str, object] = {name: given[name] for name in CONNECTIONS if given[name] is not None}
@@ -136,7 +138,7 @@ def trace(
 
 
 async def follow(management: ManagementClient, wanted: Wanted) -> None:
-    """Start a trace and print its lines until there are enough, or this is cancelled."""
+    """Start a trace and print its lines, until the trace is complete or this task is cancelled."""
     lines = await management.open_receiver(credit=CREDIT)
     begun = await management.request("TRACE", None, {**wanted.body, "to": lines.address})
     click.echo(f"trioute: {_begun(begun, wanted)}", err=True)
@@ -152,7 +154,7 @@ async def follow(management: ManagementClient, wanted: Wanted) -> None:
 
 
 def _begun(begun: object, wanted: Wanted) -> str:
-    """Return the line for standard error when the trace has started."""
+    """Return the line that says what is traced, from the router's response `begun`."""
     told = begun if isinstance(begun, dict) else {}
     if "delivery" in wanted.body:
         return f"tracing deliveries; {told.get('deliveries', 0)} match now"
@@ -162,7 +164,7 @@ def _begun(begun: object, wanted: Wanted) -> str:
 
 
 class Printer:
-    """Printer of trace lines, which also reports the number of lost lines."""
+    """Printer of trace lines, which also reports how many lines the router dropped."""
 
     def __init__(self, wanted: Wanted, echo: Callable[..., None] = click.echo) -> None:
         self._wanted = wanted
@@ -171,7 +173,7 @@ class Printer:
         self._dropped = 0
 
     def show(self, message: Message) -> bool:
-        """Print the lines of a message; return False if the trace is complete."""
+        """Print the trace lines in a message; return False if the trace is complete."""
         self._tell_dropped(message)
         body = message.body[0] if message.body else None
         lines = body.value if isinstance(body, AmqpValue) else []

@@ -36,7 +36,7 @@ _COLOURS: Final = {"in": "green", "out": "cyan"}
 
 
 def format_line(line: JsonMap) -> str:
-    """Return a line with colours, which have to be stripped if the output is not a terminal."""
+    """Return a trace line as text with colours, which `click.echo` strips outside a terminal."""
     kind = line.get("kind")
     if kind == "delivery":
         return _format_delivery(line)
@@ -52,7 +52,7 @@ def format_line(line: JsonMap) -> str:
 
 
 def _format_delivery(line: JsonMap) -> str:
-    """Return the line of an event of a delivery."""
+    """Return the text for an event in the life of a delivery."""
     event = str(line.get("event"))
     shown = click.style(f"{_plain(event):<10}", fg=_EVENTS.get(event), bold=True)
     told = []
@@ -72,7 +72,7 @@ def _format_delivery(line: JsonMap) -> str:
 
 
 def _time(at: object) -> str:
-    """Return the time of day, in this host's time zone."""
+    """Return the time of day in this host's time zone; `at` is in milliseconds since 1970."""
     if not isinstance(at, int):
         return " " * 12
     moment = datetime.fromtimestamp(int(at) / 1000, UTC).astimezone()
@@ -110,7 +110,7 @@ def _number(value: object) -> int:
 
 
 def _plain(value: object) -> str:
-    """Return a text without characters that would control a terminal."""
+    """Return a value as text, with characters escaped that would control a terminal."""
     text = str(value)
     if text.isprintable():
         return text

@@ -1,7 +1,4 @@
-"""Live line and final summary of `trioute send` and `trioute receive`.
-
-After the summary, they exit with a code of `router.cli.exit_codes`.
-"""
+"""Progress line and final summary of `trioute send` and `trioute receive`."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ LIVE_EVERY_S = 0.5
 
 
 def read_url(_context: click.Context, _parameter: click.Parameter, value: str) -> Url:
-    """Parse a parameter of the form amqp://user:password@host:port/address."""
+    """Parse an argument of the form amqp://user:password@host:port/address."""
     try:
         return parse_url(value)
     except ValueError as error:
@@ -40,7 +37,7 @@ class Report:
 
 
 def run(work: Callable[[], Awaitable[None]], statistics: RunStatistics, report: Report) -> int:
-    """Do the work until it ends or a signal arrives, print a summary, and return the exit code."""
+    """Run `work` until it ends or a signal arrives, print a summary, and return the exit code."""
     is_drawn = report.live and not report.quiet and sys.stderr.isatty()
     code = run_command(work, partial(_draw, statistics) if is_drawn else None)
     if code == EXIT_PIPE:
@@ -54,7 +51,7 @@ def run(work: Callable[[], Awaitable[None]], statistics: RunStatistics, report: 
 
 
 async def _draw(statistics: RunStatistics) -> None:
-    """Keep a line on the terminal up to date."""
+    """Redraw the progress line on the terminal until cancelled, then clear the line."""
     try:
         while True:
             sys.stderr.write(f"\r\x1b[K{statistics.progress()}")

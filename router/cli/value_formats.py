@@ -1,4 +1,4 @@
-"""Format values for a terminal: counts, octets, durations, rates, and texts of peers."""
+"""Format values for a terminal: counts, octets, durations, rates, and text from peers."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _DAY_S: Final = 86400
 
 
 def text(value: object) -> str:
-    """Return a value as one line.
+    """Return a value as one line of text.
 
-    Texts of peers may contain anything, so unprintable characters are escaped.
+    Text from peers may contain anything, so unprintable characters are escaped.
     """
     match value:
         case None | "":
@@ -44,7 +44,7 @@ def number(value: object) -> str:
 
 
 def octets(value: object) -> str:
-    """Return an amount of memory: 512 B, 1.5 MiB."""
+    """Return a size in octets as text: 512 B, 1.5 MiB."""
     if isinstance(value, bool) or not isinstance(value, int):
         return text(value)
     size, unit = float(value), 0
@@ -67,7 +67,7 @@ def duration(value: object) -> str:
 
 
 def rate(value: object) -> str:
-    """Return a number per second: 0, 0.25, 12.5, 1,234."""
+    """Return a rate per second as text: 0, 0.25, 12.5, 1,234."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return text(value)
     if value == 0 or value >= 100:
@@ -76,7 +76,7 @@ def rate(value: object) -> str:
 
 
 def cells(shown: str) -> int:
-    """Return how many cells of a terminal a text takes."""
+    """Return how many terminal cells a text occupies."""
     if shown.isascii():
         return len(shown)
     return sum(map(_cells, shown))
@@ -89,7 +89,7 @@ def _cells(character: str) -> int:
 
 
 def shortened(shown: str, width: int) -> str:
-    """Return a text of at most `width` cells; a longer text loses its middle."""
+    """Return a text of at most `width` terminal cells; a longer text loses its middle."""
     if cells(shown) <= width:
         return shown
     if width < 1:
@@ -112,6 +112,6 @@ def _taken(shown: str, width: int) -> str:
 
 
 def padded(shown: str, width: int, *, right: bool = False) -> str:
-    """Return a text padded with spaces to `width` cells."""
+    """Return a text padded with spaces to `width` terminal cells."""
     spaces = " " * max(0, width - cells(shown))
     return spaces + shown if right else shown + spaces

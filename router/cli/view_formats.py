@@ -27,7 +27,7 @@ _SHEET: Final = (Head("", rank=0), Head("", right=True, cut=True, rank=0))
 def format_view(
     seen: ViewData, width: int | None, *, detail: bool = False, colours: bool = False
 ) -> Iterator[str]:
-    """Yield the lines for people: a title and a table, or a text if there are no entities."""
+    """Yield a view's lines for people: a title and a table, or a text if there are no entities."""
     if not seen.entities:
         yield seen.view.empty_text
         return
@@ -95,9 +95,10 @@ def _cell(column: Column, entity: Entity, *, colours: bool) -> Cell:
 def format_csv(
     seen: ViewData, *, header: bool = True, time_text: str | None = None
 ) -> Iterator[str]:
-    """Yield CSV lines: a header with the attribute names, and a row for each entity.
+    """Yield a view's CSV lines: a header with the attribute names, and a row for each entity.
 
-    The first column is `time_text`, if it is given. Rates are in the last columns, `attribute/s`.
+    If `time_text` is given, it is the first column. Rates are the last columns, with headers such
+    as `deliveryCount/s`.
     """
     rated = [] if seen.rates is None else [attribute for _, attribute in seen.view.counters]
     if header:
@@ -128,7 +129,7 @@ def _csv_line(values: Sequence[str]) -> str:
 
 
 def entities_as_json(seen: ViewData) -> list[JsonMap]:
-    """Return a map for each entity: the attributes with a value and, if known, `rates`."""
+    """Return a map for each entity: the attributes that have a value and, if known, `rates`."""
     shown = []
     for entity in seen.entities:
         told = {name: as_json(value) for name, value in entity.items() if value is not None}

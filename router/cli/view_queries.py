@@ -18,7 +18,7 @@ LINK: Final = "router.link"
 
 @attrs.frozen
 class EntityRange:
-    """Range of the entities: `count` of them, or all, from `offset` on, in the router's order."""
+    """Range of entities to query: up to `count`, or all, from `offset` on in the router's order."""
 
     offset: int = 0
     count: int | None = None
@@ -28,7 +28,8 @@ class EntityRange:
 class ViewData:
     """Content of a view: attribute names, entities in order, and rates of counters.
 
-    `rates` are by identity; they are None for the first query.
+    `rates` maps the identities of entities to their rates by attribute. It is None if there is no
+    earlier query to compare with.
     """
 
     view: View
@@ -37,14 +38,15 @@ class ViewData:
     rates: Mapping[str, Mapping[str, float]] | None = None
 
     def rates_of(self, entity: Entity) -> Mapping[str, float]:
-        """Return the known rates of one entity."""
+        """Return the known rates of one entity, by attribute."""
         return (self.rates or {}).get(str(entity.get("identity")), {})
 
 
 class Viewer:
-    """Repeated queries for one view.
+    """Source of the content of one view, which can be queried repeatedly.
 
-    With `every_attribute`, attributes that no column shows are requested as well.
+    With `every_attribute`, attributes that no column shows are requested as well. With
+    `with_rates`, the rates since the previous query are computed.
     """
 
     def __init__(
@@ -57,9 +59,10 @@ class Viewer:
         self._before: Snapshot | None = None
 
     async def query(self, management: ManagementClient) -> ViewData:
-        """Query the router, and compare with the previous query.
+        """Query the router, and compute the rates since the previous query, if requested.
 
-        Raises ClientError, and RequestRefused unless the router merely lacks the type.
+        Raises ClientError if the connection fails, and RequestRefused if the router refuses the
+        query. If the router lacks the entity type, there are no entities.
         """
         view, part = self.view, self._part
         asked = () if self._every_attribute else known_names(view)
@@ -81,7 +84,7 @@ class Viewer:
 
 
 def known_names(view: View) -> tuple[str, ...]:
-    """Return the attributes that a view reads, except for those that routers do not report."""
+    """Return the attributes that a view reads, without those that no Trioute router reports."""
     wanted = {column.attribute for column in view.columns}
     wanted |= {"name", "identity", *_MADE_FROM.get(view.kind, ())}
     wanted |= {attribute for _, attribute in view.counters}
@@ -114,7 +117,10 @@ _MADE_FROM: Final = {
 async def _entities(
     management: ManagementClient, kind: str, names: Sequence[str], part: EntityRange
 ) -> tuple[Sequence[str], Sequence[Entity]]:
-    """Return the attribute names and the entities; none if the router lacks the type."""
+    """Return the attribute names and the entities of a type.
+
+    Both are empty if the router lacks the type.
+    """
     try:
         table = await management.query(kind, names, offset=part.offset, count=part.count)
     except RequestRefused as refused:

@@ -1,7 +1,7 @@
 """Views of `trioute stat`: which entities they show, in which columns and in which order.
 
-Each column shows an attribute, by its name in the schema. The column is omitted if the router does
-not report the attribute.
+Each column shows an attribute of the management schema. A column is omitted if the router does not
+report its attribute.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from router.cli.rates import DELIVERIES_IN, DELIVERIES_OUT, Entity
 
 
 def address_text(key: object) -> str | None:
-    """Return the address that a key of the router stands for, or None if it is not a key.
+    """Return the address for an address key such as `M0orders`; None if `key` is not a key.
 
-    A mobile address is shown as clients write it, any other address with its class in front.
+    A mobile address is shown as clients write it; any other address begins with its class, as in
+    `local:$management`.
     """
     if not isinstance(key, str) or not key:
         return None
@@ -49,7 +50,7 @@ def authentication(connection: Entity) -> str:
 
 
 def security(connection: Entity) -> str:
-    """Return whether the connection is encrypted, in the format of qdstat."""
+    """Return how a connection is encrypted, in the format of qdstat."""
     if not connection.get("isEncrypted"):
         return "no-security"
     return f"{connection.get('sslProto')}({connection.get('sslCipher')})"

@@ -1,4 +1,4 @@
-"""Query a router repeatedly: in place on a terminal, line after line elsewhere."""
+"""Query a router repeatedly, and show the results in place on a terminal, or one after another."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _CLEAR_REST: Final = "\x1b[J"
 
 @attrs.frozen
 class Watch:
-    """Interval of queries, their number, and whether they are shown in place.
+    """Plan for repeated queries: the interval, how many, and whether results are shown in place.
 
-    If `count` is None, their number is not limited.
+    If `count` is None, there is no limit to how many.
     """
 
     every_s: float
@@ -38,10 +38,10 @@ async def watch(
     query: Callable[[], Awaitable[Seen]],
     lines_of: Callable[[Seen, int], Sequence[str]],
 ) -> None:
-    """Query, show the lines and wait, until all queries are done or this is cancelled.
+    """Query repeatedly and show the lines for each result, until all queries are done.
 
-    `lines_of` is called with the result and the number of the query, counted from 0. The last
-    content of a screen stays on the terminal at the end.
+    `lines_of` is called with the result and the number of the query, counted from 0. With results
+    in place, the last one is kept on the terminal at the end.
     """
     shown: Sequence[str] = ()
     if plan.is_screen:
@@ -65,7 +65,7 @@ async def watch(
 
 
 def picture(lines: Sequence[str], height: int) -> str:
-    """Return the output that shows these lines on a screen of `height` lines, in place."""
+    """Return the output that replaces the content of a terminal of `height` lines by `lines`."""
     if len(lines) >= height:
         kept = max(0, height - 2)
         lines = [*lines[:kept], f"... {len(lines) - kept} more lines"]
@@ -73,6 +73,6 @@ def picture(lines: Sequence[str], height: int) -> str:
 
 
 def _write(text: str) -> None:
-    """Write to standard output immediately; the text has colours only if they are wanted."""
+    """Write to standard output immediately, without removing colours from the text."""
     click.echo(text, nl=False, color=True)
     sys.stdout.flush()

@@ -4,8 +4,8 @@
         sender = await connection.open_sender("orders")
         outcome = await sender.send(Message(body=(AmqpValue("one more"),)))
 
-The engine speaks AMQP, and the router's own pump moves the octets. Everything that a caller does
-between two waits is sent together. A lost connection is not re-established.
+The router's engine handles AMQP, and the router's pump reads and writes the socket. Everything that
+a caller sends between two waits goes out together. A lost connection is not re-established.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ async def connect(
     timeout_s: float = CONNECT_TIMEOUT_S,
     idle_timeout_s: float = 16.0,
 ) -> AsyncIterator[ClientConnection]:
-    """Connect, and close the connection in order when the block ends, for whatever reason.
+    """Connect to a server, and close the connection in order when the block ends for any reason.
 
-    SASL PLAIN is used if the URL has a user, otherwise ANONYMOUS. Raises ConnectFailed, or
-    ValueError if `url` is a text that is not a URL.
+    SASL PLAIN is used if the URL has a user, otherwise ANONYMOUS. Raises ConnectFailed if the
+    connection is not open within `timeout_s`, or ValueError if `url` is a text that is not a URL.
     """
     where = parse_url(url) if isinstance(url, str) else url
     settings = ConnectionSettings(
@@ -85,9 +85,10 @@ async def connect(
 
 @asynccontextmanager
 async def connect_over(sock: socket.socket, container_id: str) -> AsyncIterator[ClientConnection]:
-    """Connect over a socket whose other end this process serves; otherwise like `connect`.
+    """Open a connection over a connected socket; otherwise like `connect`.
 
-    The connection has no SASL and no heartbeats.
+    This process also serves the other end of the socket, so the connection has no SASL and no
+    heartbeats.
     """
     settings = ConnectionSettings(
         container_id=container_id,
@@ -128,7 +129,7 @@ async def _opened(
 
 
 async def _dial(where: Url, deadline: float, timeout_s: float) -> socket.socket:
-    """Return a socket that is connected to the host of a URL; raise ConnectFailed otherwise."""
+    """Return a socket that is connected to the host of a URL; raise ConnectFailed on failure."""
     place = f"[{where.host}]:{where.port}" if ":" in where.host else f"{where.host}:{where.port}"
     with trio.CancelScope(deadline=deadline):
         try:
@@ -144,7 +145,7 @@ async def _dial(where: Url, deadline: float, timeout_s: float) -> socket.socket:
 def _reason(error: OSError) -> str:
     """Return the system's reason for a failed connection attempt.
 
-    If Trio reports several attempts, the first one explains the most.
+    If Trio reports several attempts, the reason is that of the first one, which explains the most.
     """
     cause: BaseException | None = error.__cause__
     if isinstance(cause, BaseExceptionGroup):
@@ -185,9 +186,9 @@ class ClientConnection:
     ) -> Sender:
         """Attach a sender to an address, or to the anonymous relay if `address` is None.
 
-        The anonymous relay sends each message to the address in its `to`. `window` is the greatest
-        number of unsettled deliveries. Raises LinkLost if the peer refuses the link, or
-        ConnectionLost.
+        The anonymous relay routes each message to the address in the message's `to`. `window` is
+        the maximum number of unsettled deliveries. Raises LinkLost if the peer refuses the link, or
+        ConnectionLost if the connection has ended.
         """
         self.check_open()
         sender = Sender(self, self._session, presettled=presettled, window=window)
@@ -220,10 +221,11 @@ class ClientConnection:
     ) -> Receiver:
         """Attach a receiver to an address, or to a dynamic node if `address` is None.
 
-        The peer creates the dynamic node; its name is `Receiver.address`. `Receiver` explains
-        `credit`, `count` and `schedule_drain_answer`. The peer sends no message larger than
-        `max_message_size` octets and, with a `selector`, only messages that match it. Raises
-        LinkLost if the peer refuses the link or does not apply the selector, or ConnectionLost.
+        The peer creates the dynamic node, whose name is `Receiver.address`. `Receiver` explains
+        `credit`, `count` and `drain`. The peer sends no message larger than `max_message_size`
+        octets and, with a `selector`, only messages that match it. Raises LinkLost if the peer
+        refuses the link or does not apply the selector, or ConnectionLost if the connection has
+        ended.
         """
         chosen = None if selector is None else {SELECTOR: Described(SELECTOR, selector)}
         self.check_open()
@@ -252,21 +254,21 @@ class ClientConnection:
         return f"{self.container_id}-{self._links}"
 
     def failure(self, kind: type[ClientError]) -> ClientError:
-        """Return an exception of class `kind` that says why the connection is over."""
+        """Return an exception of class `kind` that says why the connection has ended."""
         return error_from_peer(kind, self._error, "the connection was closed")
 
     def check_open(self) -> None:
-        """Raise ConnectionLost if the connection is over."""
+        """Raise ConnectionLost if the connection has ended."""
         if self.is_over:
             raise self.failure(ConnectionLost)
 
     # Life of the connection.
 
     async def run(self) -> None:
-        """Run the connection until it is over, or until `stop` is called.
+        """Run the connection until it has ended, or until `stop` is called.
 
-        It is shielded from any other cancellation, because a cancelled caller still has to close
-        the connection.
+        This task is shielded from any other cancellation, because a cancelled caller still has to
+        close the connection.
         """
         with self._living:
             async with trio.open_nursery() as nursery:
@@ -284,7 +286,7 @@ class ClientConnection:
         self._living.cancel()
 
     async def wait_until_open(self, deadline: float, timeout_s: float) -> None:
-        """Wait until links can be attached; raise ConnectFailed if that fails or takes too long."""
+        """Wait until links can be attached; raise ConnectFailed on failure or at the `deadline`."""
         with trio.CancelScope(deadline=deadline) as scope:
             await self._settled.wait()
         if scope.cancelled_caught:
@@ -306,16 +308,16 @@ class ClientConnection:
             await self._over.wait()
 
     def schedule_output(self) -> None:
-        """Schedule the sending of output, which begins when the caller next waits for something."""
+        """Schedule the output, which is sent when the caller next waits for something."""
         self._due.set()
 
     def schedule_drain_answer(self, sender: Sender) -> None:
-        """Schedule a sender's answer to a drain, after waiting callers have used the credit."""
+        """Schedule a sender's answer to a drain; callers that wait for credit can use it before."""
         self._draining.append(sender)
         self._due.set()
 
     async def _flush(self) -> None:
-        """Send the output of callers whenever there is some, until cancelled."""
+        """Send the scheduled output whenever there is some, until cancelled."""
         while True:
             await self._due.wait()
             self._due = trio.Event()
@@ -333,7 +335,7 @@ class ClientConnection:
     # Calls of the engine.
 
     def event_received(self, event: object) -> None:
-        """Handle a rare event (`router.engine.events`)."""
+        """Handle a rare event, such as the end of a link (`router.engine.events`)."""
         if isinstance(event, events.LinkAttached):
             event.link.owner.attached()
         elif isinstance(event, events.LinkDetached):
@@ -357,7 +359,7 @@ class ClientConnection:
             self._end(event.error)
 
     def _end(self, error: Error | None) -> None:
-        """Mark the connection as over; the first error that is given is kept."""
+        """Mark the connection as ended; the first error that is given is kept."""
         if not self.is_over:
             self.is_over = True
             self._error = error
@@ -366,7 +368,7 @@ class ClientConnection:
             self._error = error
 
     def room_made(self) -> None:
-        """Let senders continue: there is room in the socket or in the session's window."""
+        """Let the senders continue, because the socket or the session's window has room again."""
         for owner in self._owners():
             if isinstance(owner, Sender):
                 owner.room_made()

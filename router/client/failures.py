@@ -1,4 +1,4 @@
-"""Failures of a client: no connection, a lost connection, a link that is refused or lost."""
+"""Exceptions of the client: connections that fail or are lost, links that are refused or lost."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from router.errors import TriouteError
 
 
 class ClientError(TriouteError):
-    """Failure of a connection or link: it has ended, or was never established.
+    """Failure of a connection or link, which has ended or was never established.
 
     `condition` is the peer's error condition, or "" if there is none; `description` is for people.
     """
@@ -23,21 +23,21 @@ class ClientError(TriouteError):
 
 
 class ConnectFailed(ClientError):
-    """Failure to connect: no server listens there, or the peer refused the connection."""
+    """Failure to connect: no server was reached, or the peer did not open the connection."""
 
 
 class ConnectionLost(ClientError):
-    """End of the connection: closed by the peer, or its socket lost."""
+    """Failure because the connection has ended: the peer closed it, or the socket was lost."""
 
 
 class LinkLost(ClientError):
-    """Refusal of a link, or its detach by the peer."""
+    """Failure of a link: the peer refused or detached the link, or the link was closed."""
 
 
 def error_from_peer(kind: type[ClientError], error: Error | None, otherwise: str) -> ClientError:
     """Return an exception of class `kind` for a peer's error.
 
-    `otherwise` describes the failure if there is no error.
+    `otherwise` describes the failure if `error` is None.
     """
     if error is None:
         return kind("", otherwise)
@@ -45,9 +45,9 @@ def error_from_peer(kind: type[ClientError], error: Error | None, otherwise: str
 
 
 def describe_peer_error(error: Error) -> str:
-    """Return the description of a peer's error, including the address in its info.
+    """Return the description of a peer's error, with the address or redirect in the error's info.
 
-    For a redirect, its destination is added, because the client does not follow redirects.
+    The destination of a redirect is included because the client does not follow redirects.
     """
     description = error.description or ""
     redirect = redirect_of(error)

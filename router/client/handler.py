@@ -1,4 +1,4 @@
-"""Handler of the engine for a client: pass each call on to the sender or receiver concerned."""
+"""Engine handler for a client, which passes each call to the sender or receiver concerned."""
 
 from __future__ import annotations
 
@@ -12,43 +12,43 @@ from router.engine.link import IncomingLink, OutgoingLink
 
 
 class ConnectionOwner(Protocol):
-    """Interface of what a connection belongs to: a client, or a container of a simulation."""
+    """Interface of a connection's owner: a client's connection, or a simulated container."""
 
     def room_made(self) -> None:
-        """Let senders continue: there is room in the socket or in the session's window."""
+        """Let the senders continue, because the socket or the session's window has room again."""
 
     def event_received(self, event: object) -> None:
-        """Handle a rare event (`router.engine.events`)."""
+        """Handle a rare event, such as the end of a link (`router.engine.events`)."""
 
 
 class ClientHandler(Handler):
-    """Handler that passes calls to the owner of the link or of the connection concerned."""
+    """Engine handler that passes each call to the owner of the link or of the connection."""
 
     def __init__(self, owner: ConnectionOwner) -> None:
         self.owner = owner
 
     def transfer_received(self, delivery: Delivery, frame: TransferFrame) -> None:
-        """Pass a transfer of a message to its receiver."""
+        """Pass a transfer to the receiver of its link."""
         delivery.incoming.owner.transfer_received(delivery, frame)
 
     def transfer_aborted(self, delivery: Delivery) -> None:
-        """Tell the receiver that the sender has aborted a message."""
+        """Notify the receiver of the link that the peer has aborted a delivery."""
         delivery.incoming.owner.transfer_aborted(delivery)
 
     def outcome_received(self, delivery: Delivery, frame: DispositionFrame) -> None:
-        """Pass the receiver's disposition of a message to its sender."""
+        """Pass the peer's disposition of a delivery to the sender of the link."""
         delivery.outgoing.owner.outcome_received(delivery, frame)
 
     def credit_received(self, link: OutgoingLink) -> None:
-        """Let the sender continue: the peer has changed its credit."""
+        """Notify the sender of the link that the peer has changed its credit."""
         link.owner.credit_received()
 
     def flow_received(self, link: IncomingLink) -> None:
-        """Tell the receiver that the peer's flow has changed the link's state."""
+        """Notify the receiver of the link that the peer's flow has changed the link's state."""
         link.owner.flow_received()
 
     def room_made(self, connection: object, session: object) -> None:
-        """Tell the owner of the connection that there is room to send."""
+        """Notify the owner of the connection that there is room to send again."""
         self.owner.room_made()
 
     def event_received(self, connection: object, event: object) -> None:

@@ -1,4 +1,4 @@
-"""Base of senders and receivers: how their links begin and end."""
+"""Base class of senders and receivers, with the begin and end of their links."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ L = TypeVar("L", bound=Link)
 
 
 class LinkClient(Protocol):
-    """Interface of a link's connection: the client's own connection, or that of a simulation."""
+    """Interface of the connection that a link belongs to: a client's, or a simulated one."""
 
     @property
     def is_over(self) -> bool:
-        """Return whether the connection is over."""
+        """Return whether the connection has ended."""
 
     def schedule_output(self) -> None:
-        """Schedule the sending of output."""
+        """Schedule the output to be sent."""
 
     def schedule_drain_answer(self, sender: Sender) -> None:
         """Schedule a sender's answer to a drain."""
 
     def failure(self, kind: type[ClientError]) -> ClientError:
-        """Return an exception of class `kind` that says why the connection is over."""
+        """Return an exception of class `kind` that says why the connection has ended."""
 
 
 class ClientLink(Generic[L]):
-    """Sender or receiver on a link.
+    """Sender or receiver on a link: the common part of both.
 
-    `client` is the link's connection, and `kind` the class of the engine's link endpoint. `link` is
-    that endpoint, which exists from the attach on.
+    `client` is the connection that the link belongs to. `link` is the link in the engine, an
+    instance of `kind`; it exists once the attach has been sent.
     """
 
     link: L
@@ -78,7 +78,11 @@ class ClientLink(Generic[L]):
             raise self.failure()
 
     def attach_nowait(self, frame: Attach) -> None:
-        """Attach the link, without waiting for the peer's attach; raises AmqpError."""
+        """Send an attach, without waiting for the peer's attach.
+
+        Raises AmqpError if the peer allows no more links, or accepts no frame as large as this
+        attach.
+        """
         link = attaching.attach(self.session, frame)
         assert isinstance(link, self._kind)
         link.owner = self
@@ -98,14 +102,14 @@ class ClientLink(Generic[L]):
             self.client.schedule_output()
 
     def failure(self) -> ClientError:
-        """Return an exception that says why the link is over."""
+        """Return an exception that says why the link has ended."""
         if self.error is None and self.client.is_over and not self.closed_here:
             return self.client.failure(ConnectionLost)
         what = "the link was closed" if self.closed_here else "the peer detached the link"
         return error_from_peer(LinkLost, self.error, what)
 
     async def wait_for_change(self) -> None:
-        """Wait until something happens on this link: new credit, a message, or its end."""
+        """Wait until something happens on the link: new credit, a message, or the link's end."""
         await self._waiting.park()
 
     def notify_change(self) -> None:
@@ -118,8 +122,7 @@ class ClientLink(Generic[L]):
     def attached(self) -> None:
         """Handle the peer's attach.
 
-        If the attach has no terminus at the peer's end, the peer refuses the link, and its detach
-        follows.
+        An attach without the peer's own terminus refuses the link: the peer's detach follows.
         """
         remote = self.link.remote_attach
         is_sender = isinstance(self.link, OutgoingLink)

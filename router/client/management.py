@@ -1,12 +1,12 @@
-"""Client of a router's `$management` node: requests, one at a time, each with its response.
+"""Client for a router's `$management` node, which sends one request at a time.
 
     async with connect_management("amqp://127.0.0.1") as management:
         table = await management.query("router.link", ["linkName", "linkDir"])
         router = await management.read("router", name="router/A")
 
 Type names are sent as they are given; a Trioute router accepts them with and without Dispatch's
-prefix. If there is no response in time, NoResponse is raised, and the connection can still be used:
-a late response is skipped.
+prefix. If there is no response in time, NoResponse is raised. The connection can still be used
+then: a late response is skipped.
 """
 
 from __future__ import annotations
@@ -43,7 +43,10 @@ class NoResponse(ClientError):
 
 
 class RequestRefused(TriouteError):
-    """Refusal of a request by the node; `status` is its statusCode: 400, 403, 404, 500 or 501."""
+    """Refusal of a request by the management node.
+
+    `status` is the statusCode of the response: 400, 403, 404, 500 or 501.
+    """
 
     def __init__(self, status: int, description: str) -> None:
         super().__init__(status, description)
@@ -58,7 +61,7 @@ class RequestRefused(TriouteError):
 class Table:
     """Result of a query: the names of the attributes, and a row of values for each entity.
 
-    If a query names attributes, a router omits those that it has no values for.
+    A router omits those of the requested attributes for which it has no values.
     """
 
     names: tuple[str, ...]
@@ -78,9 +81,10 @@ async def connect_management(
 ) -> AsyncIterator[ManagementClient]:
     """Connect to the management node of a router, and close the connection when the block ends.
 
-    The node is `node`, or else the URL's address, or else `$management`. `timeout_s` limits the
-    time to connect, and then the time of each request. Raises ConnectFailed, LinkLost if the node
-    does not exist, NoResponse, or ValueError if `url` is a text that is not a URL.
+    By default, `node` is the URL's address or, if the URL has none, `$management`. `timeout_s`
+    limits the time to connect, and then the time of each request. Raises ConnectFailed if
+    connecting fails, LinkLost if the node does not exist, NoResponse if the router does not answer
+    the attach, or ValueError if `url` is a text that is not a URL.
     """
     where = parse_url(url) if isinstance(url, str) else url
     async with connect(where, timeout_s=timeout_s) as connection:
@@ -92,7 +96,10 @@ async def connect_management(
 async def open_management(
     connection: ClientConnection, *, node: str = MANAGEMENT_NODE, timeout_s: float = TIMEOUT_S
 ) -> ManagementClient:
-    """Attach to a management node over an open connection; raise LinkLost or NoResponse."""
+    """Attach to a management node over an open connection.
+
+    Raises LinkLost if the node does not exist, or NoResponse if the router does not answer in time.
+    """
     with trio.move_on_after(timeout_s):
         replies = await connection.open_receiver(None)
         sender = await connection.open_sender(node)
@@ -101,10 +108,11 @@ async def open_management(
 
 
 class ManagementClient:
-    """Client of one management node; made by `connect_management` or `open_management`.
+    """Client for one management node, created by `connect_management` or `open_management`.
 
-    Every method that sends a request raises RequestRefused if the node refuses it, NoResponse if
-    the node does not respond, or LinkLost or ConnectionLost.
+    Every method that sends a request raises RequestRefused if the node refuses the request,
+    NoResponse if the node does not respond, and LinkLost or ConnectionLost if the link or the
+    connection has ended.
     """
 
     def __init__(
@@ -124,10 +132,10 @@ class ManagementClient:
         self._asked = 0
 
     async def open_receiver(self, *, credit: int) -> Receiver:
-        """Open another receiver on the same connection, from a dynamic node.
+        """Open another receiver on the same connection, with a dynamic node as its source.
 
-        It is for messages that an operation sends in addition to its response. Raises LinkLost or
-        ConnectionLost.
+        The receiver is for messages that an operation sends in addition to its response. Raises
+        LinkLost if the peer refuses the link, or ConnectionLost if the connection has ended.
         """
         return await self._connection.open_receiver(None, credit=credit)
 
@@ -139,10 +147,10 @@ class ManagementClient:
         *,
         timeout_s: float | None = None,
     ) -> Any:
-        """Request an operation, and return the body of the response.
+        """Request a management operation, and return the body of the response.
 
-        `properties` become application-properties; those with the value None are omitted, and whole
-        numbers of 32 bits are sent as an AMQP int, as other tools send them.
+        `properties` become application properties. Those with the value None are omitted, and whole
+        numbers of 32 bits are sent as an AMQP int, as other tools do.
         """
         async with self._one_at_a_time:
             self._asked += 1
@@ -182,7 +190,7 @@ class ManagementClient:
         raise NoResponse("", f"{self.node} did not answer within {timeout_s:g} s")
 
     async def _matching(self, request: Message) -> Message:
-        """Wait for the response to this request; skip late responses to earlier ones."""
+        """Wait for the response to `request`; skip late responses to earlier requests."""
         assert request.properties is not None
         while True:
             received = await self._replies.receive()
@@ -207,10 +215,10 @@ class ManagementClient:
         offset: int = 0,
         count: int | None = None,
     ) -> Table:
-        """Return the entities of a type, or of all types: `count` of them from `offset` on, or all.
+        """Query the entities of a type, or of all types if `entity_type` is None.
 
-        They are requested in pages, so entities that are created or deleted meanwhile may be
-        missing or occur twice.
+        The result has up to `count` entities, or all, from `offset` on. They are requested in
+        pages, so entities that are created or deleted meanwhile may be missing or occur twice.
         """
         told: tuple[str, ...] = ()
         rows: list[Row] = []
@@ -227,7 +235,7 @@ class ManagementClient:
         offset: int = 0,
         count: int | None = None,
     ) -> AsyncIterator[Table]:
-        """Yield the result of a `query` in pages, each requested once the previous one is taken."""
+        """Yield the result of a `query` page by page; each page is requested when it is needed."""
         left = count
         while left is None or left > 0:
             size = PAGE if left is None else min(PAGE, left)
@@ -294,7 +302,10 @@ def _sendable(properties: Mapping[str, object]) -> dict[str, object]:
 
 
 def _body(answer: Message) -> Any:
-    """Return the body of a response; raise RequestRefused if it is a refusal."""
+    """Return the body of a response.
+
+    Raises RequestRefused if the statusCode is that of a refusal, and NoResponse if it is missing.
+    """
     properties = answer.application_properties or {}
     status = properties.get("statusCode")
     if isinstance(status, bool) or not isinstance(status, int):
@@ -310,7 +321,7 @@ def _map(body: object) -> Attributes:
 
 
 def _table(body: object) -> Table:
-    """Return the body of a response to QUERY; raise NoResponse if it is not a table."""
+    """Return the table in a response to QUERY; raise NoResponse if there is no valid table."""
     names, rows = (_map(body).get(name) for name in ("attributeNames", "results"))
     if not isinstance(names, list) or not isinstance(rows, list):
         raise NoResponse("", "the response to a QUERY lacks attributeNames or results")

@@ -1,8 +1,8 @@
-"""Receive messages: `async for delivery in receiver`, with a window of credit kept open.
+"""Receive messages: `async for message in receiver`; credit is granted automatically.
 
-Whole messages are handed out, in the order in which they were received. No more than `credit` of
-them are on their way or unsettled at the same time, so a receiver that settles none gets no further
-messages. Their octets are limited too, by the session's window.
+Messages are returned complete, in the order of their arrival. At most `credit` messages are in
+transit or unsettled at the same time, so a caller that settles none gets no further ones. The
+session's window limits the octets of the messages as well.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _MODIFIED = int(constants.Descriptor.MODIFIED)
 
 
 class ReceivedMessage:
-    """Received message; `payload` is its encoding, `is_settled` says whether it is settled.
+    """Received message; `payload` is its encoding.
 
-    The methods accept, reject, release and modify settle it; a second call has no effect. They
-    raise LinkLost or ConnectionLost if the outcome can no longer be sent.
+    The methods accept, reject, release and modify settle the message; a second call has no effect.
+    They raise LinkLost or ConnectionLost if the outcome can no longer be sent.
     """
 
     __slots__ = ("_delivery", "_is_told", "_message", "_receiver", "frames", "payload")
@@ -80,7 +80,11 @@ class ReceivedMessage:
         self._settle(_RELEASED, b"")
 
     def modify(self, *, delivery_failed: bool = False, undeliverable_here: bool = False) -> None:
-        """Settle as modified: not processed, and to be changed before the next attempt."""
+        """Settle as modified (3.4.5): the message was not processed.
+
+        With `delivery_failed`, this counts as a failed delivery attempt. With `undeliverable_here`,
+        the message must not be sent on this link again.
+        """
         state = encode_composite(Modified(delivery_failed or None, undeliverable_here or None))
         self._settle(_MODIFIED, state)
 
@@ -91,11 +95,11 @@ class ReceivedMessage:
 
 
 class Receiver(ClientLink[IncomingLink]):
-    """Receiving end of a link; made by `ClientConnection.open_receiver`.
+    """Receiving end of a link, created by `ClientConnection.open_receiver`.
 
-    With `count`, credit is granted for that many messages only, and iteration ends after the last
-    one. With `drain`, the sender is asked for the messages that it has now, and iteration ends when
-    it has no more.
+    The argument `credit` limits how many messages are in transit or unsettled. With `count`, credit
+    is granted for only that many messages, and iteration ends after the last one. With `drain`, the
+    sender is asked for the messages that it has now, and iteration ends after these messages.
     """
 
     def __init__(
@@ -136,7 +140,7 @@ class Receiver(ClientLink[IncomingLink]):
 
     @property
     def waiting(self) -> int:
-        """Return how many messages can be taken without waiting."""
+        """Return how many received messages can be taken without waiting."""
         return len(self._queue)
 
     def __aiter__(self) -> Self:
@@ -145,8 +149,8 @@ class Receiver(ClientLink[IncomingLink]):
     async def __anext__(self) -> ReceivedMessage:
         """Return the next message.
 
-        If a message is waiting, it is returned without a checkpoint; credit limits the number of
-        waiting messages. Raises LinkLost or ConnectionLost.
+        A message that has already arrived is returned without a checkpoint. Raises LinkLost or
+        ConnectionLost if the link or the connection has ended.
         """
         if not await self.wait_for_message():
             raise StopAsyncIteration
@@ -155,16 +159,17 @@ class Receiver(ClientLink[IncomingLink]):
     async def receive(self) -> ReceivedMessage:
         """Wait for the next message and return it.
 
-        Raises trio.EndOfChannel if none will come, LinkLost, or ConnectionLost.
+        Raises trio.EndOfChannel if no more messages will come, and LinkLost or ConnectionLost if
+        the link or the connection has ended.
         """
         if not await self.wait_for_message():
             raise trio.EndOfChannel
         return self.receive_nowait()
 
     async def wait_for_message(self) -> bool:
-        """Wait until a message can be taken; return False if none will come.
+        """Wait until a message has arrived; return False if no more will come.
 
-        Raises LinkLost or ConnectionLost.
+        Raises LinkLost or ConnectionLost if the link or the connection has ended.
         """
         while not self._queue:
             if self.closed_here or self._is_dry or self.taken == self.count:
@@ -175,7 +180,7 @@ class Receiver(ClientLink[IncomingLink]):
         return True
 
     def receive_nowait(self) -> ReceivedMessage:
-        """Return a message that was received already. Raises trio.WouldBlock if there is none."""
+        """Return a message that has already arrived; raise trio.WouldBlock if there is none."""
         if not self._queue:
             raise trio.WouldBlock
         received = self._queue.popleft()
@@ -189,7 +194,11 @@ class Receiver(ClientLink[IncomingLink]):
         return received
 
     def settle(self, delivery: Delivery, code: int, state: bytes) -> None:
-        """Send an outcome to the sender; see `ReceivedMessage`."""
+        """Settle a delivery with an outcome; see `ReceivedMessage`.
+
+        `code` is the descriptor of the outcome. `state` is the encoded outcome, or empty if the
+        outcome has no fields.
+        """
         if not delivery.incoming_open:
             if self.is_over and not delivery.settled:
                 raise self.failure()
@@ -217,9 +226,9 @@ class Receiver(ClientLink[IncomingLink]):
     # Calls of the engine, by way of the connection.
 
     def attached(self) -> None:
-        """Handle the peer's attach: grant credit, unless the peer omitted a requested filter.
+        """Handle the peer's attach: grant credit, unless the peer ignores the requested filter.
 
-        If the peer's source lacks the filter, the peer does not support it (section 3.5.3).
+        The peer omits a filter that it does not support from its source (section 3.5.3).
         """
         source = self.link.remote_attach.source
         applied = None if source is None else source.filter
@@ -259,13 +268,13 @@ class Receiver(ClientLink[IncomingLink]):
         self._top_up()
 
     def flow_received(self) -> None:
-        """Handle the sender's flow, which may report, after a drain, that no messages are left."""
+        """Handle the sender's flow, which may say after a drain that no messages are left."""
         if self.drain and self.link.credit == 0 and self._asked_for > 0:
             self._is_dry = True
             self.notify_change()
 
     def close(self) -> None:
-        """Release messages that were not taken, then close the link."""
+        """Release the messages that were not taken, then close the link."""
         if not self.is_over:
             for received in self._queue:
                 received.release()

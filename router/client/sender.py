@@ -45,7 +45,7 @@ class SentMessage:
     """Message that was sent; `sent_ns` is the time of sending, from `time.monotonic_ns`.
 
     If `is_settled`, `outcome` is the receiver's outcome; None means that the message was
-    pre-settled, or that the receiver settled it without an outcome. If `is_lost`, no outcome will
+    presettled, or that the receiver settled it without an outcome. If `is_lost`, no outcome will
     come.
     """
 
@@ -61,7 +61,11 @@ class SentMessage:
         self.outcome: Outcome | None = None
 
     async def wait(self) -> Outcome | None:
-        """Wait for the outcome. Raises LinkLost or ConnectionLost if it will not come."""
+        """Wait for the outcome and return it.
+
+        Raises LinkLost or ConnectionLost if the link or the connection ended before the outcome
+        came.
+        """
         if not self.is_settled and not self.is_lost:
             if self._resolved is None:
                 self._resolved = trio.Event()
@@ -85,9 +89,9 @@ class SentMessage:
 
 
 class Sender(ClientLink[OutgoingLink]):
-    """Sending end of a link; made by `ClientConnection.open_sender`.
+    """Sending end of a link, created by `ClientConnection.open_sender`.
 
-    At most `window` deliveries are unsettled at the same time, however much credit there is.
+    At most `window` deliveries are unsettled at the same time, even if there is more credit.
     `on_settled`, if set, is called with each SentMessage that is settled.
     """
 
@@ -116,9 +120,9 @@ class Sender(ClientLink[OutgoingLink]):
         return self.link.unsettled
 
     async def send(self, message: Message | bytes) -> Outcome | None:
-        """Send a message, or its encoding, and wait for its outcome.
+        """Send a message, which may be encoded already, and wait for its outcome.
 
-        Raises LinkLost or ConnectionLost.
+        Raises LinkLost or ConnectionLost if the link or the connection ends before.
         """
         await self.wait_for_room()
         sending = self.send_nowait(message)
@@ -131,17 +135,20 @@ class Sender(ClientLink[OutgoingLink]):
         return self.session.can_send(self.link) and self.link.unsettled < self.window
 
     async def wait_for_room(self) -> None:
-        """Wait until a message can be sent. Raises LinkLost or ConnectionLost."""
+        """Wait until a message can be sent.
+
+        Raises LinkLost or ConnectionLost if the link or the connection has ended.
+        """
         while not self.has_room():
             if self.is_over:
                 raise self.failure()
             await self.wait_for_change()
 
     async def wait_until_settled(self) -> None:
-        """Wait until every message has its outcome.
+        """Wait until every message has an outcome.
 
-        Raises LinkLost or ConnectionLost if some will not get one, or if the peer ended the link of
-        a presettled sender, whose last messages may be lost.
+        Raises LinkLost or ConnectionLost if an outcome was lost. Also raises one of them if the
+        peer ended the link of a presettled sender, because its last messages may be lost.
         """
         while self.link.unsettled or self._rest is not None:
             await self.wait_for_change()
@@ -149,11 +156,11 @@ class Sender(ClientLink[OutgoingLink]):
             raise self.failure()
 
     def send_nowait(self, message: Message | bytes | bytearray | memoryview) -> SentMessage:
-        """Queue a message, or an encoded one; it is sent when the caller next awaits.
+        """Queue a message, which may be encoded already, to be sent when the caller next waits.
 
-        A memoryview is not copied: its content must not change until the message is settled. Raises
-        trio.WouldBlock if there is no room, and LinkLost or ConnectionLost if the link or
-        connection is over.
+        The content of a memoryview is not copied, so it must not change until the message is
+        settled. Raises trio.WouldBlock if there is no room, and LinkLost or ConnectionLost if the
+        link or the connection has ended.
         """
         link, session = self.link, self.session
         if not self.has_room():
@@ -201,7 +208,7 @@ class Sender(ClientLink[OutgoingLink]):
         self.notify_change()
 
     def credit_received(self) -> None:
-        """Handle the receiver's flow: there is credit, or the receiver drains the link."""
+        """Handle the receiver's flow, which grants credit or asks for a drain."""
         self._drain_due = self.link.drain
         if self._drain_due:
             self.client.schedule_drain_answer(self)

@@ -34,7 +34,7 @@ class StampedMessage:
         self._at = self._octets.index(_NAME) + len(_NAME)
 
     def at(self, sent_ns: int) -> bytearray:
-        """Return the message's octets, stamped; they are valid until the next call."""
+        """Return the encoded message with the stamp `sent_ns`; it is valid until the next call."""
         self._octets[self._at : self._at + 8] = sent_ns.to_bytes(8, "big")
         return self._octets
 

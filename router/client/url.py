@@ -1,4 +1,4 @@
-"""URLs of a router and a node on it, as people write them on a command line."""
+"""URLs that name a router and an address at that router, as on a command line."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ class Url:
 def parse_url(text: str) -> Url:
     """Parse a URL of the form `[amqp://][user:password@]host[:port][/address]`.
 
-    Everything after the first slash is the address of the node, with %-escapes as in any URL; a
-    question mark or a # is part of it. Raises ValueError, whose text never shows a password.
+    Everything after the first slash is the address, with %-escapes as in any URL; it may contain a
+    question mark or a #. Raises ValueError if `text` is not such a URL; the message never shows a
+    password.
     """
     scheme, separator, rest = text.partition("://")
     if not separator or "/" in scheme:

@@ -1,4 +1,7 @@
-"""Checks of dead letter addresses, fallbacks, held messages and stuck receivers."""
+"""Checks of dead letter addresses, fallbacks, held messages and stuck receivers.
+
+See `router.config.checks`, which runs these checks.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Checks of auto-links: missing attributes and repeated names.
 
-See `router.config.checks`, which runs them.
+See `router.config.checks`, which runs these checks.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ def _name_from_address(self: AutoLinkSettings) -> str:
 
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class AutoLinkSettings:
-    """A link that the router attaches to a container's node, and keeps attached, for an address."""
+    """A link between an address and a container's node, which the router attaches by itself."""
 
     address: str | None = attrs.field(
         default=None,

@@ -1,7 +1,7 @@
-"""Build a `Configuration` from parsed data in any syntax, or find what is wrong with it.
+"""Build a `Configuration` from parsed data in any syntax, or find what is wrong with the data.
 
-cattrs structures the data into the model and collects the values that the kinds refuse. Then the
-cross checks (`router.config.checks`) run without the refused values.
+cattrs converts the data to the model and collects the values that are not allowed. Then the cross
+checks (`router.config.checks`) run on the other values.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ from router.config.structure import structure, value_at
 
 @attrs.frozen
 class Built:
-    """Result of a build; if it has `findings`, the configuration is not meaningful."""
+    """Result of `build`: a configuration and the findings about the data.
+
+    If there are findings, the configuration must not be used.
+    """
 
     configuration: Configuration
     findings: tuple[Finding, ...]
@@ -34,10 +37,10 @@ class Built:
         source: str,
         place: Callable[[DataPath], DataPath] = lambda path: path,
     ) -> list[Mistake]:
-        """Return the mistakes in the file, by line, and then those in the files that it names.
+        """Return the mistakes in the configuration file, by line, then those in its users files.
 
-        `lines` maps paths in the data to lines. `place` maps a path in the data to the path in the
-        file, which differs for a Dispatch file.
+        `lines` maps paths in the data to lines. `place` converts a path in the data to the path in
+        the file; only in a Dispatch file do the two differ.
         """
         found = [
             Mistake(
@@ -59,8 +62,8 @@ class Built:
 def build(data: Data, folder: Path | None, extra_checks: Iterable[Check] = ()) -> Built:
     """Build a configuration from parsed data.
 
-    Paths in it are relative to `folder`, or to the working folder if there is none. `extra_checks`
-    are the checks of other parts of the router.
+    File paths in the data are relative to `folder` or, if that is None, to the working folder.
+    `extra_checks` are checks that other parts of the router add.
     """
     refused = structure(data).findings
     usable = without_paths(data, {finding.path for finding in refused})
@@ -78,9 +81,10 @@ def build(data: Data, folder: Path | None, extra_checks: Iterable[Check] = ()) -
 
 
 def without_paths(data: Data, gone: set[DataPath]) -> Data:
-    """Return a copy of `data` without the values at `gone`.
+    """Return a copy of `data` without the values at the paths in `gone`.
 
-    In a list, an empty table takes the place of a removed one, so that indices stay the same.
+    An entity that is removed from a list is replaced by an empty table, so that indices stay the
+    same.
     """
     return _without(data, (), gone)
 
@@ -102,12 +106,12 @@ def _without(table: Data, here: DataPath, gone: set[DataPath]) -> dict[str, obje
 
 
 def is_within(path: DataPath, wrong: set[DataPath]) -> bool:
-    """Return whether a path is, or leads into, one of the `wrong` paths."""
+    """Return whether `path` is one of the `wrong` paths, or begins with one of them."""
     return any(path[:length] in wrong for length in range(1, len(path) + 1))
 
 
 def _anchored(configuration: Configuration, folder: Path) -> Configuration:
-    """Return the configuration with its file paths made absolute, starting from `folder`."""
+    """Return the configuration with absolute file paths; relative ones start from `folder`."""
     folder = folder.absolute()
     return attrs.evolve(
         configuration,

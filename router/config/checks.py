@@ -1,8 +1,7 @@
-"""Cross checks: duplicates, attributes that need or exclude each other, files to be read.
+"""Cross checks: duplicates, attributes that need or exclude each other, unreadable files.
 
-Each check yields the findings of one rule, for a configuration in which each value is valid by
-itself. It also gets the parsed data, to distinguish an attribute that was given from one that has
-its default.
+Each check yields the findings of one rule. It gets a configuration in which each value is valid by
+itself, and the parsed data, which shows whether an attribute was given or has its default.
 """
 
 from __future__ import annotations
@@ -41,13 +40,13 @@ HTTP_ATTRIBUTES: Final = (
 
 
 def find_contradictions(configuration: Configuration, data: Data) -> Iterator[Finding]:
-    """Yield every contradiction in `configuration`, which was made from `data`."""
+    """Yield the findings of all cross checks on `configuration`, which was built from `data`."""
     for check in _CHECKS:
         yield from check(configuration, data)
 
 
 def users_file_mistakes(configuration: Configuration) -> Iterator[Mistake]:
-    """Yield the mistakes in the users files that can be read; each file is read once."""
+    """Yield the mistakes in the users files of listeners; unreadable files are skipped."""
     paths = {
         listener.users_file: None
         for listener in configuration.listeners
@@ -81,7 +80,7 @@ def _listener_sockets(configuration: Configuration, _: Data) -> Iterator[Finding
 
 
 def _collide(one: ListenerSettings, other: ListenerSettings) -> bool:
-    """Return whether two listeners on the same host and port need the same socket."""
+    """Return whether two listeners with the same host and port need the same socket."""
     families = {one.socket_address_family, other.socket_address_family}
     return one.port != 0 and (len(families) == 1 or None in families)
 
@@ -165,7 +164,7 @@ def _address_repeats(configuration: Configuration, _: Data) -> Iterator[Finding]
 
 
 def _covered(address: AddressSettings | RedirectSettings) -> tuple[str, ...] | None:
-    """Return `tokens_covered` for an address or redirect."""
+    """Return the tokens that an address or redirect covers, as `tokens_covered` does."""
     return tokens_covered(address.prefix, address.pattern)
 
 
@@ -333,9 +332,10 @@ def _buffers(configuration: Configuration, data: Data) -> Iterator[Finding]:
 
 
 def _repeats(keys: Sequence[Hashable | None]) -> Iterator[tuple[int, int]]:
-    """Yield each key's index with those of the first few equal keys before it; None equals nothing.
+    """Yield pairs of indices of equal keys, the later index first; None equals nothing.
 
-    Comparing all equal keys would take far too long for very many duplicates.
+    Each key is paired with only the first few equal keys, because comparing all would take far too
+    long for very many duplicates.
     """
     present = [key for key in keys if key is not None]
     if len(set(present)) == len(present):
@@ -351,7 +351,7 @@ def _repeats(keys: Sequence[Hashable | None]) -> Iterator[tuple[int, int]]:
 
 
 def _unreadable(path: FilePath) -> str:
-    """Return why the file at `path` cannot be read, or an empty text."""
+    """Return why the file at `path` cannot be read, or an empty text if it can be."""
     try:
         with path.open("rb") as file:
             file.read(1)

@@ -1,9 +1,9 @@
-"""Index of entities, to find those that a changed entity may contradict without a full search.
+"""Index of entities, which finds those that a changed entity may contradict.
 
-Two entities contradict each other only if they have something in common: a name, the addresses that
-they cover, or an exchange. The index finds the entities that have one of these. After a change,
-only the changed entities and those that have something in common with them are checked, by the same
-rules as the whole configuration (docs/decisions/0102-one-change-beside-very-many.md).
+Two entities can contradict each other only if they share something: a name, addresses that they
+cover, or an exchange. The index finds the entities that share something with a given one. After a
+change, only the changed entities and the entities found are checked, by the same rules as a whole
+configuration (docs/decisions/0102-one-change-beside-very-many.md).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Key = tuple[Hashable, ...]
 
 
 class ConflictIndex:
-    """Index of the entities of one configuration by what they may have in common with others."""
+    """Index of a configuration's entities by the names, addresses and exchanges they may share."""
 
     def __init__(self, configuration: Configuration) -> None:
         self._configuration = configuration
@@ -46,7 +46,7 @@ class ConflictIndex:
                     self._loops.enter(edit)
 
     def holds(self, configuration: Configuration) -> bool:
-        """Return whether the index holds the entities of a configuration."""
+        """Return whether the index holds exactly the entities of `configuration`."""
         return all(
             getattr(self._configuration, each) is getattr(configuration, each)
             for each in INDEXED.values()
@@ -55,11 +55,11 @@ class ConflictIndex:
     def change(
         self, wanted: Configuration, edits: Edits, is_right: Callable[[Configuration], bool]
     ) -> bool:
-        """Update the index to `wanted` if this certainly has no mistakes; return whether it was.
+        """Update the index to `wanted`, unless that may have mistakes; return True if updated.
 
-        `edits` lead from the indexed configuration to `wanted`. `is_right` is called with a small
-        configuration of the new entities and all that have something in common with them, and
-        returns whether it has no mistakes.
+        `edits` lead from the indexed configuration to `wanted`. `is_right` returns whether a
+        configuration has no mistakes. It is called with a small configuration, which contains only
+        the new entities and all that share something with them.
         """
         edits = [edit for edit in edits if edit.entity.name in INDEXED]
         for edit in edits:
@@ -96,7 +96,7 @@ class ConflictIndex:
         yield from self._loops.pieces()
 
     def _near(self, edit: Edit) -> Iterator[tuple[str, object]]:
-        """Yield the entities, with their kinds, that an edit may have made invalid."""
+        """Yield the entities that an edit may have made invalid, as pairs of kind and entity."""
         kind = edit.entity.name
         if edit.new is not None:
             yield kind, edit.new
@@ -142,7 +142,7 @@ class ConflictIndex:
 
 
 def _is_as_good(old: ExchangeSettings, new: object) -> bool:
-    """Return whether bindings that were valid with `old` are valid with `new`."""
+    """Return whether bindings that were valid with the exchange `old` are valid with `new`."""
     if not isinstance(new, ExchangeSettings):
         return False
     return (new.name, new.match_method) == (old.name, old.match_method)
@@ -157,7 +157,7 @@ def _all_keys(kind: str, one: object) -> Iterator[Key]:
 def _keys(kind: str, one: object) -> Iterator[Key]:
     """Yield the keys of an entity in the index.
 
-    Two entities of one kind with a common key may contradict each other.
+    Two entities of the same kind may contradict each other if they have a key in common.
     """
     name = getattr(one, "name", None)
     if name is not None:

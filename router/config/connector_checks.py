@@ -1,6 +1,6 @@
 """Checks of connectors: attributes that need or exclude each other.
 
-See `router.config.checks`, which runs them.
+See `router.config.checks`, which runs these checks.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Checks of the containers of auto-links and link routes, by id or by connection.
+"""Checks of the containers that auto-links and link routes name, by id or by connection.
 
-See `router.config.checks`, which runs them.
+See `router.config.checks`, which runs these checks.
 """
 
 from __future__ import annotations

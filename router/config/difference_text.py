@@ -20,7 +20,7 @@ _INDENT: Final = "      "
 
 
 def format_differences(differences: Iterable[Difference]) -> str:
-    """Return all differences as one text without a line end."""
+    """Return all differences as one text, without a line end after the last line."""
     return "\n".join(line for difference in differences for line in format_difference(difference))
 
 

@@ -1,7 +1,7 @@
 """Compare two configurations, and find the changes that a running router cannot apply.
 
-Nothing here touches a router. The differences use the names of the configuration file. They are
-shown to people, sent to programs, and applied. They never contain a secret.
+This module does not change any router. Differences use the names of the configuration file and
+never contain a secret. They are shown to people, sent to programs, and applied.
 """
 
 from __future__ import annotations
@@ -41,7 +41,10 @@ class NotApplied(ConfigurationError):
 
 
 class StaleConfiguration(NotApplied):
-    """Refusal because the configuration changed meanwhile; redo the change on the new one."""
+    """Refusal to apply a change, because the configuration has changed meanwhile.
+
+    The caller may repeat the change with the new configuration.
+    """
 
     def __init__(self) -> None:
         super().__init__(["the configuration was changed meanwhile: read it and try again"])
@@ -49,7 +52,7 @@ class StaleConfiguration(NotApplied):
 
 @attrs.frozen
 class FieldChange:
-    """Change of one attribute, under its name in the file.
+    """Change of one attribute; `name` is the attribute's name in the file.
 
     `old` and `new` are values as in the file: text, numbers, lists and tables. None stands for no
     value, and `SECRET` for a secret.
@@ -84,8 +87,8 @@ class Difference:
 class Applied:
     """Result of applying a configuration; `differences` is empty if nothing changed.
 
-    `revision` is the number of the configuration that runs now. `saved` is where it is kept for the
-    next start; if it is None, the change is lost when the router stops.
+    `revision` is the number of the configuration that runs now. `saved` is the file that keeps this
+    configuration for the next start; if it is None, the change is lost when the router stops.
     """
 
     differences: tuple[Difference, ...]
@@ -96,7 +99,7 @@ class Applied:
 def find_differences(
     old: Configuration, new: Configuration, edits: Edits | None = None
 ) -> tuple[Difference, ...]:
-    """Return the differences that turn `old` into `new`: added, changed, then removed ones.
+    """Return the differences that turn `old` into `new`: additions, then changes, then removals.
 
     If `edits` are given, only their entities are compared.
     """
@@ -110,7 +113,10 @@ def find_differences(
 
 
 def find_restart_only(differences: Iterable[Difference]) -> list[str]:
-    """Return why a running router cannot apply the differences, in one sentence for each reason."""
+    """Return why a running router cannot apply the differences, in one sentence for each reason.
+
+    The list is empty if the router can apply them.
+    """
     return [
         f"{difference.entity}.{field.name} cannot be changed while the router runs: {reason}"
         for difference in differences
@@ -136,7 +142,7 @@ def key_of(settings: object) -> str:
 def _entities(
     entity: Entity, old: Configuration, new: Configuration, edits: Edits | None
 ) -> tuple[Mapping[str, object], Mapping[str, object]]:
-    """Return the entities of a kind that may differ in two configurations, by their keys."""
+    """Return the entities of a kind that may differ: those of `old` and those of `new`, by key."""
     if edits is None:
         return _by_key(entity, old, new), _by_key(entity, new, old)
     gone, come = removed_and_added(edits, entity.name)
@@ -162,7 +168,7 @@ def _between(
 
 
 def _by_key(entity: Entity, of: Configuration, other: Configuration) -> Mapping[str, object]:
-    """Return a configuration's entities by key, without objects that `other` shares."""
+    """Return a configuration's entities of a kind by key, without objects that `other` shares."""
     value, theirs = getattr(of, entity.attribute), getattr(other, entity.attribute)
     if not entity.repeated:
         return {"": value}

@@ -1,6 +1,6 @@
 """Edits of a configuration: the entities that change, while all others stay the same.
 
-Few of very many entities change at a time. Knowing which ones saves comparing all of them
+Usually a few of very many entities change. If these are known, the others need not be compared
 (docs/decisions/0102-one-change-beside-very-many.md).
 """
 

@@ -1,4 +1,4 @@
-"""Attributes of connections that listeners and connectors have in common."""
+"""Attributes that listeners and connectors have in common."""
 
 from __future__ import annotations
 

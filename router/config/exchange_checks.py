@@ -1,6 +1,6 @@
 """Checks of exchanges and bindings: missing attributes, duplicates and loops.
 
-See `router.config.checks`, which runs them.
+See `router.config.checks`, which runs these checks.
 """
 
 from __future__ import annotations
@@ -142,8 +142,8 @@ def _closing(
 ) -> Iterator[tuple[str, Path]]:
     """Yield each hop that closes a loop: the exchange that it leads to, and its path in the data.
 
-    `at` maps places to exchanges, and `leads` maps exchanges to their hops. The search is
-    depth-first, and visits each exchange once.
+    `at` maps places (address and phase) to exchanges. `leads` maps exchanges to their hops. The
+    search is depth-first, and visits each exchange once.
     """
     done: set[str] = set()
     for start in leads:

@@ -1,8 +1,8 @@
 """Find out whether a change to exchanges or bindings closes a loop of exchanges.
 
-A new loop passes through the changed entity. So one search follows its hops forwards, another one
-follows the hops to it backwards, and they take steps in turns. If one of them ends, there is no new
-loop, however far the other would go (docs/decisions/0102-one-change-beside-very-many.md).
+A new loop passes through the changed entity. Two searches start from that entity and take turns:
+one follows the hops forwards, the other one backwards. If either of them ends without meeting the
+other, there is no new loop (docs/decisions/0102-one-change-beside-very-many.md).
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ def address_name(address: str) -> str:
 
 
 class ExchangeGraph:
-    """Graph of the exchanges of one configuration; no two have the same name or address."""
+    """Graph of the exchanges of one configuration, connected by their hops.
+
+    No two exchanges have the same name or address.
+    """
 
     def __init__(self) -> None:
         self._places: dict[str, Place] = {}
@@ -53,7 +56,10 @@ class ExchangeGraph:
                 self._count(one.exchange_name, _hop(one), by)
 
     def may_close_loop(self, edits: Edits) -> bool:
-        """Return whether an edit may have closed a loop: it has, or the search takes too long."""
+        """Return whether one of the edits, which are already in the graph, may have closed a loop.
+
+        This is also the case if the search takes too long.
+        """
         left = MAX_STEPS_PER_EDIT * len(edits)
         for edit in edits:
             new = edit.new
@@ -99,9 +105,10 @@ class ExchangeGraph:
         return -1
 
     def _following(self, pending: list[str], found: set[str], *, ahead: bool) -> Iterator[str]:
-        """Yield the exchanges after or before those in `pending`, except those in `found`.
+        """Yield the exchanges that can be reached from `pending`: forwards if `ahead`, or back.
 
-        An empty name stands for a step that leads to no new exchange.
+        Exchanges in `found` are skipped, and new ones are added to `found`. An empty name stands
+        for a step that leads to no new exchange.
         """
         while pending:
             name = pending.pop()

@@ -1,4 +1,4 @@
-"""Exchanges and bindings in the configuration: messages are routed by their subjects."""
+"""Exchanges and bindings in the configuration, which route messages by their subjects."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _name_from_hop(self: BindingSettings) -> str:
 
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class BindingSettings:
-    """A rule that routes messages of an exchange to an address."""
+    """A rule by which an exchange routes matching messages to an address."""
 
     exchange_name: str | None = attrs.field(
         default=None,

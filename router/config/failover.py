@@ -1,4 +1,4 @@
-"""Failover attributes: alternatives for the clients of a listener, and for a connector."""
+"""Failover attributes: alternative servers for the clients of a listener, and for a connector."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Check one configuration after another, when few entities differ each time."""
+"""Check successive configurations, of which few entities differ each time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from router.config.validate import find_mistakes
 
 
 class IncrementalChecks:
-    """Checks of one router's configurations; `extra_checks` are the checks of other parts."""
+    """Checker of the successive configurations of one router.
+
+    `extra_checks` are checks that other parts of the router add.
+    """
 
     def __init__(self, extra_checks: Sequence[Check] = ()) -> None:
         self._extra_checks = extra_checks
@@ -24,7 +27,8 @@ class IncrementalChecks:
     ) -> list[Mistake]:
         """Return every mistake in `wanted`, as `validate.find_mistakes` does.
 
-        With `edits`, which lead from `old` to `wanted`, only a part is checked if possible.
+        If `edits` are given, which lead from `old` to `wanted`, only the entities that the edits
+        concern are checked where possible.
         """
         neighbours = self._neighbours
         is_known = neighbours is not None and neighbours.holds(old)
@@ -45,7 +49,7 @@ class IncrementalChecks:
         return not find_mistakes(configuration, self._extra_checks)
 
     def _forget(self) -> None:
-        """Free the index entry by entry, so that other threads can run: it may be very large."""
+        """Free the index, which may be very large, entry by entry; other threads run meanwhile."""
         neighbours, self._neighbours = self._neighbours, None
         if neighbours is not None:
             for _ in neighbours.pieces():

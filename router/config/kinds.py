@@ -1,9 +1,9 @@
-"""Kinds of configured values: each has its rule in words and the function that reads a value.
+"""Kinds of configuration values: each has a rule in words, and a function that reads a value.
 
-Only the kind knows its rule. The loader reads the file with it, the model checks values that a
-program passes, and the reference prints its words, so the three cannot disagree. Two properties
-hold for every kind and are tested: reading a value again returns the same value, and a value that
-is not allowed raises `ValueNotAllowed`, never another exception.
+The loader, the model and the reference all use the same kind of an attribute, so they cannot
+disagree. Two properties hold for every kind and are tested: reading a value that was read before
+returns the same value, and a value that is not allowed raises `ValueNotAllowed`, never another
+exception.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ HIGHEST_COST: Final = 1_000_000
 class ValueNotAllowed(ValueError):
     """Refusal of a value that is not allowed.
 
-    `allowed` says in words which values are allowed, as the rest of "give ...".
+    `allowed` says in words which values are allowed, and completes the sentence "give ...".
     """
 
     def __init__(self, allowed: str) -> None:
@@ -39,11 +39,11 @@ class ValueNotAllowed(ValueError):
 
 @attrs.frozen
 class Kind:
-    """Kind of configured values.
+    """Kind of configuration values, such as ports or passwords.
 
-    `words` state its rule, `unit` is empty if values have none, and `secret` values are never
-    shown. `read` converts a value in a file into the value that the program uses, or raises
-    ValueNotAllowed.
+    `words` describe the allowed values. `unit` is their unit, or empty. Values of a `secret` kind
+    are never shown. `read` converts a value from a file to the value that the program uses, or
+    raises ValueNotAllowed.
     """
 
     words: str
@@ -53,7 +53,7 @@ class Kind:
 
 
 def flag() -> Kind:
-    """Return the kind of booleans, which refuses look-alikes such as "yes"."""
+    """Return the kind for booleans, which refuses look-alikes such as "yes"."""
     words = "true or false"
 
     def read(value: object) -> bool:
@@ -65,7 +65,7 @@ def flag() -> Kind:
 
 
 def whole_number(low: int, high: int, unit: str, *, zero: str = "") -> Kind:
-    """Return the kind of integers from `low` to `high`; `zero` says what 0 means, if special."""
+    """Return the kind for integers from `low` to `high`; `zero` says what 0 means, if special."""
     words = f"a whole number of {unit} from {low} to {high}"
     if zero:
         words += f" (0: {zero})"
@@ -79,7 +79,7 @@ def whole_number(low: int, high: int, unit: str, *, zero: str = "") -> Kind:
 
 
 def priority() -> Kind:
-    """Return the kind of address priorities."""
+    """Return the kind for address priorities."""
     words = "a priority from 0 to 9, or -1 (that of each message)"
 
     def read(value: object) -> int:
@@ -91,9 +91,9 @@ def priority() -> Kind:
 
 
 def cost() -> Kind:
-    """Return the kind of values that are costs of connections between routers.
+    """Return the kind for costs of connections between routers.
 
-    The bound keeps the sum of many costs below 2**31.
+    The upper bound keeps the sum of many costs below 2**31.
     """
     words = f"a cost from 1 to {HIGHEST_COST}"
 
@@ -106,7 +106,7 @@ def cost() -> Kind:
 
 
 def period(high: int) -> Kind:
-    """Return the kind of intervals of repeated actions, in seconds, up to `high`."""
+    """Return the kind for intervals between repeated actions, in seconds, up to `high`."""
     words = f"a number of seconds from {SHORTEST_PERIOD_S} to {high}"
 
     def read(value: object) -> float:
@@ -120,12 +120,12 @@ def period(high: int) -> Kind:
 
 
 def phase() -> Kind:
-    """Return the kind of address phases."""
+    """Return the kind for address phases."""
     return attrs.evolve(whole_number(0, 9, "waypoints"), words="a phase from 0 to 9", unit="")
 
 
 def seconds(high: int, *, zero: str) -> Kind:
-    """Return the kind of times in seconds, whole or not, up to `high`; `zero` says what 0 means."""
+    """Return the kind for seconds, whole or not, up to `high`; `zero` says what 0 means."""
     words = f"a number of seconds: 0 ({zero}), or from 0.001 to {high}"
 
     def read(value: object) -> float:
@@ -142,7 +142,7 @@ def seconds(high: int, *, zero: str) -> Kind:
 
 
 def number(low: float, high: float, unit: str = "") -> Kind:
-    """Return the kind of numbers, whole or not, from `low` to `high`."""
+    """Return the kind for numbers, whole or not, from `low` to `high`."""
     of_unit = f" of {unit}" if unit else ""
     words = f"a number{of_unit} from {low:g} to {high:g}"
 
@@ -158,7 +158,7 @@ def number(low: float, high: float, unit: str = "") -> Kind:
 
 
 def names(longest: int, least: int = 0, most: int = 10_000) -> Kind:
-    """Return the kind of lists of `least` to `most` different names.
+    """Return the kind for lists of `least` to `most` different names.
 
     If `least` is below 2, a single name stands for a list of one.
     """
@@ -193,7 +193,7 @@ def choice(choices: tuple[str, ...]) -> Kind:
 
 
 def text(longest: int, *, spaces: bool = True) -> Kind:
-    """Return the kind of printable texts of 1 to `longest` characters."""
+    """Return the kind for printable texts of 1 to `longest` characters."""
     words = f"text of 1 to {longest} printable characters"
     if not spaces:
         words += " without spaces"
@@ -209,7 +209,7 @@ def text(longest: int, *, spaces: bool = True) -> Kind:
 
 
 def port(low: int) -> Kind:
-    """Return the kind of TCP ports from `low`; "amqp" is the port of AMQP without TLS."""
+    """Return the kind for TCP ports from `low` on; "amqp" is the port of AMQP without TLS."""
     zero = " (0: any free port)" if low == 0 else ""
     words = f'a whole number from {low} to 65535{zero}, or "amqp" ({AMQP_PORT})'
 
@@ -224,7 +224,7 @@ def port(low: int) -> Kind:
 
 
 def mechanisms(known: tuple[str, ...]) -> Kind:
-    """Return the kind of SASL mechanisms: a list or, as in Dispatch, one text with spaces."""
+    """Return the kind for SASL mechanisms: a list or, as in Dispatch, one text with spaces."""
     words = f"a list of {_one_of(known)}, or of both, or the same in one text with spaces"
 
     def read(value: object) -> tuple[str, ...]:
@@ -241,7 +241,7 @@ def mechanisms(known: tuple[str, ...]) -> Kind:
 
 
 def host() -> Kind:
-    """Return the kind of hosts to connect to, by name or address."""
+    """Return the kind for hosts to connect to, by name or IP address."""
     words = "a host name or IP address, without spaces or a port"
 
     def read(value: object) -> str:
@@ -253,7 +253,7 @@ def host() -> Kind:
 
 
 def hosts(*, any_host: bool = False) -> Kind:
-    """Return the kind of lists of hosts, by name or address.
+    """Return the kind for lists of hosts, by name or IP address.
 
     With `any_host`, a list may contain *, which stands for all hosts.
     """
@@ -276,7 +276,7 @@ def hosts(*, any_host: bool = False) -> Kind:
 
 
 def file_path() -> Kind:
-    """Return the kind of file paths; the loader checks whether a file can be read."""
+    """Return the kind for file paths; the loader checks whether a file can be read."""
     words = "the path of a file, absolute or relative to the folder of the configuration file"
 
     def read(value: object) -> Path:
@@ -290,7 +290,7 @@ def file_path() -> Kind:
 
 
 def secret() -> Kind:
-    """Return the kind of passwords: the text itself, or a reference to where it is stored."""
+    """Return the kind for passwords: the password itself, or a reference to where it is stored."""
     words = "text, or env:VARIABLE, file:PATH, pass:TEXT or literal:TEXT"
 
     def read(value: object) -> Secret:
@@ -307,7 +307,7 @@ def secret() -> Kind:
 
 
 def secret_reference() -> Kind:
-    """Return the kind of references to passwords, which keep them out of the file."""
+    """Return the kind for references to passwords, which keep passwords out of the file."""
     words = "env:VARIABLE or file:PATH, where the secret is stored"
 
     def read(value: object) -> Secret:
@@ -324,12 +324,12 @@ def secret_reference() -> Kind:
 
 
 def address_prefix() -> Kind:
-    """Return the kind of address prefixes: the first tokens of an address."""
+    """Return the kind for address prefixes: the first tokens of an address."""
     return _spelt_out("the first tokens of an address")
 
 
 def address() -> Kind:
-    """Return the kind of single addresses."""
+    """Return the kind for single addresses."""
     return _spelt_out("the tokens of one address")
 
 
@@ -348,7 +348,7 @@ def _spelt_out(what: str) -> Kind:
 
 
 def address_pattern() -> Kind:
-    """Return the kind of address patterns, whose tokens may be wildcards."""
+    """Return the kind for address patterns, whose tokens may be wildcards."""
     words = (
         f"tokens, up to {LONGEST_ADDRESS} characters, separated by / or . and without spaces, "
         "where a whole token may be * (exactly one token) or # (any number of tokens, or none)"
@@ -366,12 +366,12 @@ def address_pattern() -> Kind:
 
 
 def address_tokens(address: str) -> tuple[str, ...]:
-    """Split an address, prefix or pattern into tokens, ignoring separators at its end."""
+    """Split an address, prefix or pattern into tokens, ignoring separators at the end."""
     return tuple(re.split(r"[/.]", address.rstrip("/.")))
 
 
 def is_host(value: str) -> bool:
-    """Return whether a text can be a host; a port or brackets are not part of one."""
+    """Return whether a text can be a host name or IP address, without a port or brackets."""
     if not 1 <= len(value) <= LONGEST_HOST or not value.isprintable() or set(value) & set(" []/*"):
         return False
     return value.count(":") != 1
@@ -395,7 +395,7 @@ def _one_of(words: tuple[str, ...]) -> str:
 
 @lru_cache(maxsize=65536)
 def tokens_covered(prefix: str | None, pattern: str | None) -> tuple[str, ...] | None:
-    """Return the tokens that a prefix or pattern covers: a prefix is a pattern that ends in #.
+    """Return a prefix or a pattern as the tokens of a pattern; those of a prefix end in #.
 
     Return None unless exactly one of the two is given.
     """

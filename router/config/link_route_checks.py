@@ -1,6 +1,6 @@
 """Checks of link routes: attributes that need or exclude each other, duplicates.
 
-See `router.config.checks`, which runs them.
+See `router.config.checks`, which runs these checks.
 """
 
 from __future__ import annotations

@@ -30,7 +30,10 @@ _TOML_PLACE: Final = re.compile(r" \(at (?:line (\d+), column (\d+)|end of docum
 
 @attrs.frozen
 class Loaded:
-    """Content of a configuration file; `report` is about a Dispatch file, and None for TOML."""
+    """Configuration that was read from a file.
+
+    `report` is the report on a Dispatch file; for TOML it is None.
+    """
 
     configuration: Configuration
     report: Report | None = None
@@ -46,9 +49,9 @@ def load_file(
 ) -> Loaded:
     """Read the configuration file at `path`; files that it names are relative to its folder.
 
-    `extra_checks` are the checks of other parts of the router. `weaker_security` accepts a Dispatch
-    file even if not all of its security settings are supported. Raises InvalidConfiguration with
-    every mistake found, or if the file cannot be read.
+    `extra_checks` are checks that other parts of the router add. With `weaker_security`, a Dispatch
+    file is accepted even if not all of its security settings are supported. Raises
+    InvalidConfiguration with every mistake found, or if the file cannot be read.
     """
     text, source = read_text(path), str(path)
     syntax = detect_syntax(text, path.suffix)
@@ -69,7 +72,10 @@ def load_file(
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a configuration file; raises InvalidConfiguration if it has no text."""
+    """Return the text of a configuration file.
+
+    Raises InvalidConfiguration if the file cannot be read or is not UTF-8 text.
+    """
     source = str(path)
     try:
         data = path.read_bytes()
@@ -90,10 +96,11 @@ def read_text(path: Path) -> str:
 def parse_configuration(
     text: str, *, source: str, folder: Path | None = None, extra_checks: Iterable[Check] = ()
 ) -> Configuration:
-    """Read a configuration from TOML text. Mistakes name `source` as the file.
+    """Read a configuration from TOML text; `source` is the name of the file in mistakes.
 
-    Paths in it are relative to `folder`, or to the working folder if there is none. The users files
-    that it names are also read, to check them. Raises InvalidConfiguration with every mistake.
+    File paths in the text are relative to `folder` or, if that is None, to the working folder. The
+    users files that the text names are checked as well. Raises InvalidConfiguration with every
+    mistake found.
     """
     data, lines = read_toml(text, source)
     built = build(data, folder, extra_checks)
@@ -104,7 +111,7 @@ def parse_configuration(
 
 
 def default_configuration() -> Configuration:
-    """Return the configuration that the router runs without a file, from `default_text`."""
+    """Return the configuration that a router runs if no file is given."""
     return parse_configuration(default_text(), source=DEFAULT_SOURCE)
 
 
@@ -114,7 +121,10 @@ def default_text() -> str:
 
 
 def read_toml(text: str, source: str) -> tuple[Data, Mapping[DataPath, int]]:
-    """Return the data of a TOML text and the lines of its parts; raises InvalidConfiguration."""
+    """Parse TOML text; return its data, and the lines of the data's parts.
+
+    Raises InvalidConfiguration if the text is not TOML.
+    """
     try:
         return tomllib.loads(text), find_lines(text)
     except RecursionError:

@@ -41,7 +41,7 @@ def bit(level: str) -> int:
 def parse_enabled(text: object) -> int:
     """Return the mask of the levels that `text` enables, such as `debug, warning+`.
 
-    Raises ValueNotAllowed.
+    Raises ValueNotAllowed if `text` is invalid.
     """
     if not isinstance(text, str) or len(text) > MAX_TEXT_LENGTH:
         raise ValueNotAllowed(_WORDS)
@@ -61,7 +61,7 @@ def parse_enabled(text: object) -> int:
 
 
 def module_levels() -> Kind:
-    """Return the kind of tables from modules to the levels that are written."""
+    """Return the kind for tables that map modules to their enabled levels."""
     words = f"a table of modules ({', '.join(MODULES)}) with {_WORDS}"
 
     def read(value: object) -> Mapping[str, str]:

@@ -62,9 +62,9 @@ class LogSettings:
 
 
 def with_levels(settings: LogSettings, module: str, enabled: str | None) -> LogSettings:
-    """Return the settings with other levels for a module; None means the levels of DEFAULT.
+    """Return the settings with the levels `enabled` for a module, or the levels of DEFAULT if None.
 
-    Raises ValueError, which says what is allowed.
+    Raises ValueError, which says what is allowed, if the levels are invalid.
     """
     levels = {name: text for name, text in settings.levels.items() if name != module}
     if enabled is not None:

@@ -1,7 +1,7 @@
 """Mistakes in a configuration: all of them at once, each with its place and with what is allowed.
 
-`Finding` is a mistake by its path in the data, as the readers and the cross checks find it.
-`Mistake` is the same with file, line and value, for people. `InvalidConfiguration` carries all
+A `Finding`, which the readers and the cross checks yield, has the path of the mistake in the data.
+A `Mistake` has the file, the line and the value, for people. `InvalidConfiguration` carries all
 mistakes.
 """
 
@@ -27,10 +27,10 @@ LONGEST_VALUE: Final = 60
 
 @attrs.frozen
 class Finding:
-    """Mistake at `path`; with `shown`, the message for people shows the value at this path.
+    """Mistake at a `path` in the data; with `shown`, the message shows the value at that path.
 
-    `concerns` lists other paths that the finding depends on. If one of them is itself wrong, the
-    finding adds nothing and is dropped.
+    `concerns` lists other paths that the finding depends on. If the value at one of them is itself
+    wrong, the finding is dropped.
     """
 
     path: Path
@@ -74,9 +74,9 @@ class Mistake:
 
 
 class InvalidConfiguration(ConfigurationError):
-    """Configuration that cannot be used.
+    """Refusal of a configuration that has mistakes.
 
-    `mistakes` has all of its mistakes, in the order of the file; there is at least one.
+    `mistakes` lists all of them, in the order of the file; there is at least one.
     """
 
     def __init__(self, mistakes: Iterable[Mistake]) -> None:
@@ -97,7 +97,7 @@ def format_path(path: Path) -> str:
 
 
 def format_value(value: object) -> str:
-    """Return a value as the file would write it, cut short if it is long."""
+    """Return a value as a file would contain it, shortened if it is long."""
     match value:
         case bool():
             return "true" if value else "false"

@@ -1,9 +1,9 @@
 """Typed, frozen model of the whole configuration: every entity, attribute, default and rule.
 
-Entities and attributes carry the names of Qpid Dispatch: camelCase in the file (`maxFrameSize`),
-snake_case here (`max_frame_size`). The metadata of a field contains its kind and a description. The
-loader and the constructors check values against the kind, and the reference prints both. Every
-attribute must have an effect on the router.
+Entities and attributes have the names of Qpid Dispatch: camelCase in the file (`maxFrameSize`),
+snake_case in Python (`max_frame_size`). The metadata of a field contains its kind and a
+description. The loader and the constructors check values against the kind, and the reference prints
+both. Every attribute must have an effect on the router.
 """
 
 from __future__ import annotations
@@ -238,7 +238,7 @@ def _name_from_address(self: AddressSettings) -> str:
 
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class AddressSettings:
-    """Distribution and further treatment of messages to the addresses that it covers."""
+    """A set of addresses, with the distribution and further treatment of the messages to them."""
 
     prefix: str | None = attrs.field(
         default=None,
@@ -365,7 +365,7 @@ class AddressSettings:
 
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class MetricsSettings:
-    """Settings of the metrics."""
+    """Settings for the router's metrics."""
 
     address_label_limit: int = attrs.field(
         default=100,
@@ -414,7 +414,10 @@ class Configuration:
 
 @attrs.frozen
 class Entity:
-    """Entity of the file, written `[name]`, or `[[name]]` if it may occur more than once."""
+    """Kind of entities in the file, written `[name]`, or `[[name]]` if `repeated`.
+
+    `attribute` is the field of `Configuration` for these entities, and `settings` is their class.
+    """
 
     name: str
     attribute: str

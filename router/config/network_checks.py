@@ -1,6 +1,6 @@
-"""Checks of network settings: roles that do not fit the router's mode, costs, intervals, id.
+"""Checks of network settings: roles, costs, intervals, and the router's id.
 
-See `router.config.checks`, which runs them.
+See `router.config.checks`, which runs these checks.
 """
 
 from __future__ import annotations

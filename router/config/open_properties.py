@@ -1,7 +1,8 @@
-"""Kind of `openProperties`: additions to the properties of the open performative.
+"""Kind for `openProperties`: additional properties to send in the open performative.
 
-AMQP 1.0 part 2.7.1 makes them a map from symbols to any values. Here the values may be text,
-booleans, numbers, lists and tables. Keys that the router sets itself are not allowed.
+In AMQP 1.0 (part 2.7.1), properties are a map from symbols to any values. In the configuration, the
+values may be text, booleans, numbers, lists and tables. Keys that the router sets itself are not
+allowed.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ MAX_DEPTH: Final = 8
 
 
 def open_properties() -> Kind:
-    """Return the kind of additional properties for open."""
+    """Return the kind for additional properties to send in open."""
     words = (
         "a table of text, true or false, numbers (whole ones of 64 bits), and lists and tables of "
         f"those; without the keys {', '.join(RESERVED_KEYS)}, and those that begin with "

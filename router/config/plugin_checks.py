@@ -1,6 +1,6 @@
 """Checks of plugin sections: whether the plugin is installed and accepts its settings.
 
-See `router.config.checks`, which runs them.
+See `router.config.checks`, which runs these checks.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _same_names(configuration: Configuration, _: Data) -> Iterator[Finding]:
 
 
 def _unusable(configuration: Configuration, _: Data) -> Iterator[Finding]:
-    """Yield findings about plugins that cannot be run, and about the settings of the others."""
+    """Yield findings about plugins that cannot be run, and about the settings of other plugins."""
     installed = installed_plugins() if configuration.plugins else {}
     for index, each in enumerate(configuration.plugins):
         if each.plugin is None:

@@ -30,7 +30,7 @@ second when something is added.
 
 
 class PluginClass(Protocol):
-    """Part of a plugin's class that the configuration needs; see `router.plugin.Plugin`."""
+    """Interface of a plugin's class that the configuration needs; see `router.plugin.Plugin`."""
 
     api_version: tuple[int, int]
     settings_class: type[attrs.AttrsInstance]
@@ -50,7 +50,10 @@ class Installed:
     entry_point: metadata.EntryPoint = attrs.field(repr=False)
 
     def load(self) -> PluginClass:
-        """Import the plugin's class; raises PluginUnusable."""
+        """Import the plugin's class and return it.
+
+        Raises PluginUnusable if the import fails, or if the class is not a valid plugin.
+        """
         try:
             found = self.entry_point.load()
         except KeyboardInterrupt:
@@ -72,7 +75,10 @@ def installed_plugins() -> dict[str, Installed]:
 
 
 def load_plugin(name: str) -> PluginClass:
-    """Return the class of an installed plugin; raises PluginUnusable."""
+    """Import the class of an installed plugin and return it.
+
+    Raises PluginUnusable if the plugin is not installed or cannot be used.
+    """
     plugin = installed_plugins().get(name)
     if plugin is None:
         raise PluginUnusable("is not an installed plugin")
@@ -80,7 +86,7 @@ def load_plugin(name: str) -> PluginClass:
 
 
 def _checked(found: object) -> PluginClass:
-    """Return the object that an entry point names; raises PluginUnusable if it is not a plugin."""
+    """Return `found`, which an entry point names; raise PluginUnusable if it is not a plugin."""
     if not isinstance(found, type):
         raise PluginUnusable("is not a plugin: its entry point must name a class")
     version = getattr(found, "api_version", None)
@@ -118,8 +124,8 @@ def read_settings(
 ) -> tuple[Any, tuple[Finding, ...]]:
     """Return a plugin's settings as an instance of its settings class, and the findings.
 
-    The paths of findings begin with `settings`. If there are findings, the settings are not
-    meaningful.
+    The paths of findings begin with `settings`. If there are findings, the settings must not be
+    used.
     """
     entity = Entity("settings", "settings", plugin.settings_class, repeated=False)
     own = attrs.field(factory=plugin.settings_class, type=plugin.settings_class)
@@ -143,7 +149,7 @@ def read_settings(
 
 
 def _tamed(finding: Finding, fields: Mapping[str, Field]) -> Finding:
-    """Return a finding that does not show its value if the value is a secret."""
+    """Return a finding, but without showing the value if the value is a secret."""
     field = fields.get(str(finding.path[1])) if len(finding.path) > 1 else None
     if field is not None and setting_of(field).kind.secret:
         return attrs.evolve(finding, shown=False)
@@ -151,9 +157,9 @@ def _tamed(finding: Finding, fields: Mapping[str, Field]) -> Finding:
 
 
 def with_absolute_paths(plugin: PluginSettings, folder: FilePath) -> PluginSettings:
-    """Return a plugin's section with file paths relative to `folder` made absolute.
+    """Return a plugin's section with absolute file paths; relative ones start from `folder`.
 
-    Settings that are wrong, or of a plugin that cannot be used, stay as they are.
+    Settings that are invalid, or belong to a plugin that cannot be used, stay as they are.
     """
     if plugin.plugin is None or not plugin.settings:
         return plugin

@@ -21,12 +21,12 @@ _DEEPEST: Final = 8
 
 
 def metric_part(name: str) -> str:
-    """Return the form of a plugin's name in the names of its metrics."""
+    """Return a plugin's name in the form that the names of its metrics contain."""
     return re.sub("[^a-zA-Z0-9]", "_", name)
 
 
 def settings_table() -> Kind:
-    """Return the kind of a plugin's own settings, before the plugin checks them."""
+    """Return the kind for a plugin's own settings, before the plugin checks them."""
     words = "a table of text, numbers, true or false, and lists and tables of those"
 
     def read(value: object) -> Mapping[str, object]:

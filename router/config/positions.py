@@ -29,7 +29,8 @@ _OTHER: Final = re.compile(r"[^,\]}#\n]+")
 def find_lines(text: str) -> Mapping[Path, int]:
     """Return the lines, from 1, of all keys, tables and items in `text`, which must be valid TOML.
 
-    A list of tables has the line of its first table. May raise RecursionError, as tomllib may.
+    A list of tables has the line of its first table. Raises RecursionError if the text is nested
+    too deeply.
     """
     walk = _Walk(text.replace("\r\n", "\n"))
     try:
@@ -40,14 +41,14 @@ def find_lines(text: str) -> Mapping[Path, int]:
 
 
 def line_of(lines: Mapping[Path, int], path: Path) -> int:
-    """Return the line of `path`, or of the innermost part around it that has one; 0 if none has."""
+    """Return the line of `path`, or of the innermost known path around it; 0 if none is known."""
     while path and path not in lines:
         path = path[:-1]
     return lines.get(path, 0)
 
 
 class _Lost(Exception):
-    """Failure of the walk, because the text is not as expected."""
+    """Failure of the search for positions: the text is not as expected."""
 
 
 class _Walk:

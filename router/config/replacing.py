@@ -1,7 +1,7 @@
 """Replace files as a whole: a reader sees the old file or the new one, never a part of one.
 
 This also holds after a crash of the process or of the host: the new file is on the disk before it
-gets the name, and the name is on the disk before the call returns.
+gets its name, and the name is on the disk before the call returns.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from pathlib import Path
 
 
 def replace_file(file: Path, text: str) -> None:
-    """Replace `file` with `text`, readable only for its owner; raises OSError.
+    """Replace the content of `file` with `text`; afterwards only the owner can read the file.
 
-    The owner stays the same. On failure, the half-written file is removed.
+    The owner stays the same. Raises OSError on failure, and then removes the half-written file.
     """
     descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
     try:
@@ -37,7 +37,10 @@ def replace_file(file: Path, text: str) -> None:
 
 
 def move_file(file: Path, there: Path) -> None:
-    """Rename `file`, if it exists, within its folder, over any other; raises OSError."""
+    """Rename `file` to `there`, in the same folder, in place of any file of that name.
+
+    Does nothing if `file` does not exist. Raises OSError on failure.
+    """
     with contextlib.suppress(FileNotFoundError):
         file.replace(there)
         _sync_folder(there)

@@ -1,4 +1,4 @@
-"""History of the last configurations that a router has run, so that it can go back."""
+"""History of the latest configurations of a router, so that it can return to one of them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ MAX_REVISIONS: Final = 20
 
 @attrs.frozen
 class Revision:
-    """Configuration that the router has run.
+    """Configuration that the router runs or has run.
 
-    `at_s` is the time from which it ran, in seconds since 1970, `cause` is the reason, and
+    `at_s` is the time at which it became current, in seconds since 1970. `cause` is the reason, and
     `differences` are those from the previous revision.
     """
 
@@ -31,7 +31,7 @@ class Revision:
 
 
 class History:
-    """Latest revisions of one router, which are kept in memory only."""
+    """History of the latest revisions of one router, which is kept in memory only."""
 
     def __init__(self, configuration: Configuration, at_s: float, number: int = 1) -> None:
         first = Revision(number, at_s, "start", (), configuration)
@@ -59,7 +59,7 @@ class History:
     ) -> tuple[Revision, Revision | None]:
         """Add the configuration that runs now.
 
-        Return its revision, and the oldest revision if that was dropped to make room, or None.
+        Return its revision, and the oldest revision if that was dropped to make room, or else None.
         """
         number = self.current.number + 1
         revision = Revision(number, at_s, cause, differences, configuration)
@@ -69,7 +69,7 @@ class History:
 
 
 def share(old: Configuration, new: Configuration) -> Configuration:
-    """Return `new` with the entities of `old` in place of equal ones, so that each exists once."""
+    """Return `new` with the objects of `old` in place of equal ones, so that each exists once."""
     fields = {}
     for entity in ENTITIES:
         before, after = getattr(old, entity.attribute), getattr(new, entity.attribute)

@@ -1,9 +1,9 @@
 """Changes made while a router ran, saved for its next start beside the configuration file.
 
 The saved file is a whole configuration like any other, with a few lines at the top that say which
-configuration file it was made from. That file may have been edited since. Then the router cannot
-know which of the two is meant: it does not start, and reports how they differ, until somebody
-chooses (docs/decisions/0039-what-is-saved.md).
+configuration file it was made from. If that file has been edited since, the router cannot know
+which of the two is meant. It then reports how they differ, and does not start until the user
+chooses one of them (docs/decisions/0039-what-is-saved.md).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _REVISION: Final = re.compile(r"^#: revision (\d{1,9}) of ", re.MULTILINE)
 
 @attrs.frozen
 class BaseConfiguration:
-    """Configuration file as it was given to the router.
+    """Configuration as in the configuration file, without changes made while the router runs.
 
     `file` is None for the embedded default. `report` is None unless it is a Dispatch file. With
     `weaker_security`, a Dispatch file is accepted regardless of its report.
@@ -64,7 +64,7 @@ class BaseConfiguration:
 
     @property
     def digest(self) -> str:
-        """Return a hash of the contents; format and comments do not matter."""
+        """Return a hash of the values in the configuration; format and comments do not matter."""
         text = format_configuration(self.configuration)
         return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
@@ -76,7 +76,7 @@ class BaseConfiguration:
 
 @attrs.frozen
 class Saved:
-    """Configuration saved by the last run, and the digest of the file it was made from."""
+    """Configuration saved by an earlier run, and the digest of the file that it was made from."""
 
     configuration: Configuration
     digest: str
@@ -93,7 +93,7 @@ class Start:
 
 
 class BaseEdited(ConfigurationError):
-    """Refusal to start: the configuration file changed since changes were saved over it."""
+    """Refusal to start, because the configuration file was edited after changes were saved."""
 
 
 def load_base(
@@ -101,7 +101,7 @@ def load_base(
 ) -> BaseConfiguration:
     """Read a configuration file, or the embedded default; see `router.config.load.load_file`.
 
-    Raises `router.config.mistakes.InvalidConfiguration`.
+    Raises `router.config.mistakes.InvalidConfiguration` with every mistake found.
     """
     if file is None:
         text = default_text()
@@ -115,7 +115,7 @@ def load_base(
 def load_saved(file: Path, extra_checks: Iterable[Check] = ()) -> Saved | None:
     """Return the configuration saved in a file, or None if there is no such file.
 
-    Raises InvalidConfiguration for a file that this router has not written.
+    Raises InvalidConfiguration if the file has mistakes, or was not written by a router.
     """
     if not file.exists():
         return None
@@ -131,9 +131,10 @@ def load_saved(file: Path, extra_checks: Iterable[Check] = ()) -> Saved | None:
 def choose_start(
     base: BaseConfiguration, saved: Saved | None, file: Path, prefer: Preference | None
 ) -> Start:
-    """Return the configuration to start with, given the one saved in `file`, if any.
+    """Choose between the configuration file and the configuration saved in `file`, if any.
 
-    Raises BaseEdited if the configuration file was edited after that, and `prefer` is None.
+    Raises BaseEdited if the configuration file was edited after the changes were saved, and
+    `prefer` is None.
     """
     if saved is None:
         return Start(base.configuration)
@@ -152,7 +153,7 @@ def choose_start(
 
 
 def backup_path(file: Path) -> Path:
-    """Return the path to move saved changes to when they are no longer wanted."""
+    """Return the path to which a file of saved changes is moved when it is no longer used."""
     return file.with_name(f"{file.name}.old")
 
 
@@ -165,9 +166,10 @@ class StateFile:
     def save(
         self, base: BaseConfiguration, configuration: Configuration, revision: int, at_s: float
     ) -> None:
-        """Save a configuration if it differs from the base; otherwise move the file aside.
+        """Save a configuration if it differs from `base`; otherwise move the file aside.
 
-        Raises OSError. `at_s` is in seconds since 1970.
+        `at_s` is the time of the revision, in seconds since 1970. Raises OSError if the file cannot
+        be written or moved.
         """
         if not find_differences(base.configuration, configuration):
             self.put_aside()
@@ -177,5 +179,8 @@ class StateFile:
         replace_file(self.file, head + format_configuration(configuration))
 
     def put_aside(self) -> None:
-        """Move the file to its backup path, so that nothing is saved; raises OSError."""
+        """Move the file to its backup path, so that nothing is saved.
+
+        Raises OSError if the file cannot be moved.
+        """
         move_file(self.file, backup_path(self.file))

@@ -1,8 +1,8 @@
 """Passwords in the configuration: where they come from, and how they stay out of every log.
 
 The forms are those of Dispatch: `env:VARIABLE`, `file:PATH`, `pass:TEXT` and `literal:TEXT`; text
-without such a prefix stands for itself. A file or a variable is read when a connection needs it,
-so that a password can be changed without a restart.
+without such a prefix is the password itself. A file or a variable is read when a connection needs
+the password, so that it can be changed without a restart.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class SecretUnavailable(ConfigurationError):
 
 @attrs.frozen
 class Secret:
-    """Password; `reference` is the text itself, a variable's name, or a file's path."""
+    """Password; `reference` is the password itself, a variable's name, or a file's path."""
 
     kind: SecretKind
     reference: str = attrs.field(repr=False)
@@ -45,7 +45,7 @@ class Secret:
         return cls("literal", text)
 
     def with_absolute_path(self, folder: Path) -> Secret:
-        """Return the secret with its file path, if it has one, made absolute from `folder`."""
+        """Return the secret; if it is in a file, with a path made absolute from `folder`."""
         if self.kind != "file":
             return self
         return attrs.evolve(self, reference=str(folder / self.reference))
@@ -53,8 +53,8 @@ class Secret:
     def reveal(self) -> str:
         """Return the password itself.
 
-        Raises SecretUnavailable, whose text names the variable or the file but shows nothing of its
-        contents.
+        Raises SecretUnavailable if the variable or the file cannot be used; the message names it,
+        but shows none of its contents.
         """
         if self.kind == "literal":
             return self.reference

@@ -18,7 +18,7 @@ Field: TypeAlias = "attrs.Attribute[Any]"
 
 @attrs.frozen
 class Setting:
-    """Metadata of a configuration field.
+    """Metadata of a configuration attribute.
 
     `default` describes a default that is not a plain value. A `required` attribute has no default;
     the checks of the whole configuration report it if it is missing.
@@ -72,5 +72,5 @@ def _check(_: object, field: Field, value: object) -> None:
 
 
 def checked(_: type, fields: list[Field]) -> list[Field]:
-    """Add a check against its kind to each field; this is a `field_transformer` of attrs."""
+    """Make each field check its values against its kind; this is a `field_transformer` of attrs."""
     return [field.evolve(validator=_check) for field in fields]

@@ -1,7 +1,7 @@
 """Build the model from parsed TOML with cattrs: rename keys, read values, collect findings.
 
 cattrs continues after a mistake and raises a tree of errors (detailed validation); `_findings`
-flattens that tree into paths of the data.
+converts that tree to findings with paths in the data.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Hook = Callable[[object, type], object]
 
 @attrs.frozen
 class Structured:
-    """Result for one document; if there are findings, `configuration` is empty."""
+    """Result of `structure`; if there are findings, `configuration` contains only defaults."""
 
     configuration: Configuration
     findings: tuple[Finding, ...]
@@ -36,7 +36,8 @@ class Structured:
 class FileFormat(Generic[T]):
     """Format of one kind of file: the class of its contents, and the entities that it may have.
 
-    `model` is that class. Its constructor needs no arguments, because no entity is required.
+    `model` is the class of the contents. Its constructor needs no arguments, because no entity is
+    required.
     """
 
     def __init__(self, model: type[T], entities: Iterable[Entity]) -> None:
@@ -45,9 +46,9 @@ class FileFormat(Generic[T]):
         self._converter = _build_converter(self)
 
     def read(self, data: Mapping[str, object]) -> tuple[T, tuple[Finding, ...]]:
-        """Return the model built from parsed TOML, and the findings that prevent it.
+        """Build the model from parsed TOML; return the model and the findings.
 
-        If there are findings, the model is empty.
+        If there are findings, the model contains only defaults.
         """
         try:
             return self._converter.structure(data, self.model), ()
@@ -56,7 +57,7 @@ class FileFormat(Generic[T]):
 
 
 def structure(data: Mapping[str, object]) -> Structured:
-    """Build the model from parsed TOML, or find everything that prevents it."""
+    """Build the model from parsed TOML, or find everything that is wrong with the data."""
     return Structured(*_CONFIGURATION.read(data))
 
 
@@ -148,7 +149,7 @@ def _findings(
 def _step(
     file_format: FileFormat[T], model: type[attrs.AttrsInstance], attribute: str
 ) -> tuple[str, type[attrs.AttrsInstance]]:
-    """Return the name in the file of an attribute of `model`, and the model of its contents."""
+    """Return the name in the file for a field of `model`, and the class for what is below it."""
     if model is file_format.model:
         for entity in file_format.entities:
             if entity.attribute == attribute:
@@ -180,7 +181,7 @@ _CONFIGURATION: Final = FileFormat(Configuration, ENTITIES)
 
 
 def value_at(data: Data, finding: Finding) -> str:
-    """Return the value of a finding as text, for people.
+    """Return the value that a finding is about, as text for people.
 
     The text is empty if there is no value or the finding does not show it; a secret is never shown.
     """

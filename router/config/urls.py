@@ -53,9 +53,9 @@ def _port(text: str) -> int:
 
 
 def urls(*schemes: str) -> Kind:
-    """Return the kind of lists of URLs with these schemes.
+    """Return the kind for lists of URLs with these schemes.
 
-    As in Dispatch, a text with commas also counts as a list.
+    As in Dispatch, one text with commas between the URLs also counts as a list.
     """
     words = (
         f"a list of up to {MAX_URLS} different URLs scheme://host:port, with the scheme "

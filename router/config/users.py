@@ -51,7 +51,7 @@ class PasswordHash:
 
     @property
     def work(self) -> int:
-        """Return the relative cost of a check against this hash."""
+        """Return the relative cost of checking a password against this hash."""
         return self.n * self.r * self.p
 
     def matches(self, password: bytes) -> bool:
@@ -70,9 +70,10 @@ def _decoy(users: Users) -> PasswordHash:
 
 @attrs.frozen
 class Users:
-    """Users of one file.
+    """Users in one users file.
 
-    The password of an unknown user is checked against `decoy`, to take as long as for a known one.
+    The password of an unknown user is checked against `decoy`, so that the check takes as long as
+    for a known user.
     """
 
     by_name: Mapping[str, PasswordHash]
@@ -113,10 +114,11 @@ def load_users(path: Path) -> Users:
 
 
 def verify(users: Users, user: str, password: str) -> bool:
-    """Return whether `user` is known and `password` is theirs.
+    """Return whether `user` is known and `password` is that user's password.
 
-    Takes 35 ms and 16 MiB at the usual cost, the same time for an unknown user as for a known one,
-    and lets other threads run meanwhile. Call it in a thread, and only a few at a time.
+    The check takes 35 ms and 16 MiB at the usual cost, and as long for an unknown user as for a
+    known one. Call this function in a thread, since other threads can run meanwhile, and only in a
+    few threads at a time.
     """
     stored = users.by_name.get(user)
     given = password.encode("utf-8", "surrogatepass")
@@ -127,9 +129,9 @@ def verify(users: Users, user: str, password: str) -> bool:
 
 
 def hash_password(password: str) -> str:
-    """Return the text to store for `password`, with its own salt.
+    """Return the hash to store for `password`, with a salt of its own.
 
-    Raises ValueError for a password that cannot be used.
+    Raises ValueError if the password is empty, too long, or contains NUL.
     """
     data = password.encode("utf-8")
     if not data or b"\0" in data:
@@ -143,7 +145,10 @@ def hash_password(password: str) -> str:
 
 
 def parse_hash(text: str) -> PasswordHash:
-    """Read a text from `hash_password`; raises ValueError, whose message does not show the text."""
+    """Parse a hash in the form that `hash_password` returns.
+
+    Raises ValueError if it has another form or an excessive cost; the message does not show it.
+    """
     scheme, *fields = text.split("$")
     if scheme != SCHEME or len(fields) != 5:
         raise ValueError("has no hash of the form scrypt$n$r$p$salt$hash")
@@ -169,7 +174,7 @@ def parse_hash(text: str) -> PasswordHash:
 
 
 def check_name(name: str) -> None:
-    """Raise ValueError for a name that a users file cannot hold."""
+    """Raise ValueError if a users file cannot contain a user of this name."""
     if not name or name != name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
         raise ValueError(
             f"needs a name of 1 to {LONGEST_NAME} printable characters, without spaces around it"

@@ -1,4 +1,4 @@
-"""Validate a configuration that was not read from a file, by all rules for files.
+"""Validate a configuration that was not read from a file, by the same rules as a file.
 
 Programs make such a configuration by changing a valid one. The model ensures that each value is
 valid by itself. This module checks how the values fit together, as the loader does.
@@ -25,7 +25,10 @@ SOURCE: Final = "the configuration"
 def find_mistakes(
     configuration: Configuration, extra_checks: Iterable[Check] = ()
 ) -> list[Mistake]:
-    """Return every mistake in a configuration; `extra_checks` are checks of other parts."""
+    """Return every mistake in a configuration.
+
+    `extra_checks` are checks that other parts of the router add.
+    """
     data = {each.name: _written(each, configuration) for each in ENTITIES}
     found: dict[Path, Finding] = {}
     for check in (find_contradictions, *extra_checks):
@@ -36,7 +39,7 @@ def find_mistakes(
 
 
 class _Tables:
-    """Entities as parsed TOML would have them, each made when it is accessed."""
+    """Sequence of entities in the form of parsed TOML; each is converted when it is accessed."""
 
     def __init__(self, settings: Sequence[attrs.AttrsInstance]) -> None:
         self._settings = settings
@@ -67,7 +70,7 @@ def _mistake(finding: Finding, configuration: Configuration, data: Data) -> Mist
 
 
 def _place(path: Path, configuration: Configuration) -> str:
-    """Return a path as messages show it, with the key of the entity that it leads to."""
+    """Return a path as text for messages, followed by the key of its entity in parentheses."""
     place = format_path(path)
     for entity in ENTITIES:
         if entity.repeated and entity.name == path[0] and len(path) > 1:

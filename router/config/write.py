@@ -23,7 +23,7 @@ _ALWAYS: Final = ("host", "port", "distribution")
 
 
 def format_configuration(configuration: Configuration) -> str:
-    """Return the configuration as TOML; the text contains its passwords, so it is confidential."""
+    """Return the configuration as TOML; the text is confidential, because it contains passwords."""
     repeated = {entity.name: entity.repeated for entity in ENTITIES}
     parts: list[str] = []
     for name, value in data_of(configuration).items():

@@ -1,1 +1,1 @@
-"""Control plane: the network, the edges, link routes and auto-links, off the message path."""
+"""Control plane, off the message path: routing protocol, edges, link routes and auto-links."""

@@ -1,7 +1,7 @@
-"""Keep auto-links attached as they are configured.
+"""Keep the configured auto-links attached.
 
-Each auto-link is attached once on each open connection to its container, by
-`router.control.link_supervisor` (docs/decisions/0049-auto-links.md).
+Each auto-link is attached once on each open connection to its container.
+`router.control.link_supervisor` attaches it (docs/decisions/0049-auto-links.md).
 """
 
 from __future__ import annotations
@@ -46,20 +46,20 @@ class Line(SupervisedLink[AutoLink]):
 
     @property
     def retry_at(self) -> float | None:
-        """Return the time of the next attempt of a failed link; None unless it has failed."""
+        """Return when a failed link is attempted again, or None if the link has not failed."""
         return self.due if self.status is Status.FAILED else None
 
     @property
     def link(self) -> Link | None:
-        """Return the link; None unless it is attached."""
+        """Return the link if it is attached, otherwise None."""
         is_there = self.own is not None and self.own.end is not None and not self.own.is_over
         return self.own.link if is_there and self.own is not None else None
 
 
 class AutoLinkRules:
-    """Configured auto-links, with indexes to find them.
+    """Set of configured auto-links, with indexes to find them.
 
-    A full reconfiguration makes a new object; a small change updates the present one with `put`.
+    A small change updates this object with `put`; a full reconfiguration creates another object.
     """
 
     def __init__(self, rules: Iterable[AutoLinkRule] = ()) -> None:
@@ -73,9 +73,9 @@ class AutoLinkRules:
             self._enter(rule)
 
     def put(self, name: str, rule: AutoLinkRule | None) -> None:
-        """Replace the auto-link with this name, or remove it if `rule` is None.
+        """Add or replace the auto-link with this name, or remove it if `rule` is None.
 
-        The time that this takes does not grow with the number of auto-links.
+        The time needed does not depend on how many auto-links there are.
         """
         before = self.rules.get(name)
         if before is not None:
@@ -103,7 +103,7 @@ class AutoLinkRules:
         ]
 
     def pieces(self) -> Iterator[object]:
-        """Discard the contents step by step; yield after each step (`router.engine.deferred`)."""
+        """Empty all tables step by step, and yield after each step (`router.engine.deferred`)."""
         yield from pop_items(self.rules)
         yield from pop_items(self.claims)
         for names in self.by_container.values():
@@ -112,7 +112,7 @@ class AutoLinkRules:
 
 
 class AutoLinks(LinkSupervisor[Line]):
-    """Auto-links of a router; a watcher of its `containers`."""
+    """Supervisor of a router's auto-links, and observer of the connections to containers."""
 
     peer = "container"
     retries_per_s = RETRIES_PER_S
@@ -141,7 +141,7 @@ class AutoLinks(LinkSupervisor[Line]):
         return self._wanted.rules
 
     def configure(self, rules: Iterable[AutoLinkRule]) -> None:
-        """Replace all configured auto-links by these; unchanged ones are left alone."""
+        """Replace the configured auto-links by `rules`; unchanged auto-links are left alone."""
         wanted, before = AutoLinkRules(rules), self.rules
         names = [*before, *(name for name in wanted.rules if name not in before)]
         others = [name for name in names if before.get(name) != wanted.rules.get(name)]
@@ -149,10 +149,10 @@ class AutoLinks(LinkSupervisor[Line]):
         self.change(wanted, others[::-1])
 
     def change(self, wanted: AutoLinkRules, names: list[str]) -> None:
-        """Replace the configured auto-links by `wanted`; unchanged ones are left alone.
+        """Replace the configured auto-links by `wanted`; unchanged auto-links are left alone.
 
-        `names` lists those that change, and is consumed. If there are very many, some are attached
-        or retired in later turns.
+        `names` lists the auto-links to add, replace or remove; this list is emptied. If it is very
+        long, some auto-links are attached or retired in later turns.
         """
         before, self._wanted = self._wanted, wanted
         self.forwarder.table.set_auto_links(wanted.claims)
@@ -165,9 +165,9 @@ class AutoLinks(LinkSupervisor[Line]):
         self.forwarder.turn.deferred.process_each(changed, apply, over, CHANGES_AT_ONCE)
 
     def change_few(self, rules: dict[str, AutoLinkRule | None]) -> None:
-        """Replace auto-links by name, or remove those whose value is None. Call this in a turn.
+        """Add or replace auto-links by name, or remove those whose value is None.
 
-        The time that this takes does not grow with the number of other auto-links.
+        Call this in a turn. The time needed does not depend on how many other auto-links there are.
         """
         self.forwarder.table.set_auto_links(self._wanted.claims)
         for name, rule in rules.items():
@@ -177,7 +177,7 @@ class AutoLinks(LinkSupervisor[Line]):
         self._resolve_exchanges()
 
     def _is_changed(self, before: AutoLinkRules, name: str) -> None:
-        """Apply a change of this auto-link, which was added, replaced or removed."""
+        """Apply the change to one auto-link, which was added, replaced or removed."""
         self._is_another(name, before.rules.get(name), self.rules.get(name))
 
     def _is_another(self, name: str, old: AutoLinkRule | None, new: AutoLinkRule | None) -> None:
@@ -195,13 +195,13 @@ class AutoLinks(LinkSupervisor[Line]):
                 self._want(new, connection)
 
     def _resolve_exchanges(self) -> None:
-        """Have exchanges look up their addresses again, if auto-links decide about any of them."""
+        """Make exchanges look up addresses again, if changed auto-links may affect the result."""
         if self._has_opened_or_closed:
             self._has_opened_or_closed = False
             self.forwarder.exchanges.resolve()
 
     def phases_changed(self) -> None:
-        """Check all auto-links after address settings changed: their phases may have changed."""
+        """Reattach the auto-links whose phase has changed together with the address settings."""
         every = (
             line for name in list(self._lines) for line in list(self._lines.get(name, {}).values())
         )
@@ -248,18 +248,18 @@ class AutoLinks(LinkSupervisor[Line]):
         self.keep_attached(self.enter(rule, connection))
 
     def enter(self, rule: AutoLinkRule, connection: Connection) -> Line:
-        """Make the line of an auto-link on a connection, and add it to the tables of lines."""
+        """Create the line for an auto-link on a connection, and add the line to the tables."""
         line = Line(self, rule, connection, self.now)
         self._lines.setdefault(rule.name, {})[connection] = line
         self._count(line, line.status, 1)
         return line
 
     def try_again(self, line: Line) -> None:
-        """Attempt a failed line again after its retry delay."""
+        """Schedule the next attempt of a failed line, after its retry delay."""
         self._at(line, self.now + self.retry_s(line))
 
     def remove_line(self, line: Line) -> None:
-        """Remove a line from the tables, if they still have it, and end its redirect."""
+        """Remove a line from the tables, unless already removed, and end its redirect."""
         if self._is_in_books(line):
             lines = self._lines[line.name]
             del lines[line.connection]
@@ -274,7 +274,7 @@ class AutoLinks(LinkSupervisor[Line]):
     # Attaching.
 
     def make(self, line: Line, number: int) -> AutoLink:
-        """Make a link whose name contains the name of the auto-link and `number`."""
+        """Create a link for an attempt, with a name made of the auto-link's name and `number`."""
         return AutoLink(line.rule, f"auto-link/{line.name}/{number}", line)
 
     def retry_s(self, line: Line) -> float:
@@ -282,12 +282,15 @@ class AutoLinks(LinkSupervisor[Line]):
         return FIRST_RETRY_S if line.attempts <= 1 else RETRY_S
 
     def recovered(self, line: Line) -> None:
-        """Announce that a line is active. Its last error stays available to operators."""
+        """Announce that a line has become active. The line keeps its last error for operators."""
         line.announced_condition = None
         self._announce(line, None)
 
     def failed(self, line: Line) -> None:
-        """Note a failure. It is counted and announced later, unless the connection was lost."""
+        """Record a failed line, and follow a redirect if the peer has sent one.
+
+        The failure is counted and announced later, unless the connection has been lost.
+        """
         self._newly_failed.append(line)
         self.redirected.failed(line)
 
@@ -335,12 +338,12 @@ class AutoLinks(LinkSupervisor[Line]):
         return sorted(lines, key=lambda line: _RANKS[line.status])
 
     def status_of(self, name: str) -> Status:
-        """Return the status of an auto-link: that of its best line."""
+        """Return the best status of an auto-link's lines, or `INACTIVE` if it has no lines."""
         rank = _best(self._standing.get(name, ()))
         return Status.INACTIVE if rank is None else _STATUSES[rank]
 
     def count_statuses(self) -> Counter[str]:
-        """Return the number of auto-links by status; lines that are being retired count as well."""
+        """Return counts of auto-links by status; lines that are being retired count as well."""
         counts = Counter({str(each): self._names_by_rank[_RANKS[each]] for each in Status})
         # during a change, lines of names that are not configured may still be in the tables
         counts[str(Status.INACTIVE)] += max(0, len(self.rules) - len(self._standing))
@@ -349,13 +352,13 @@ class AutoLinks(LinkSupervisor[Line]):
         return +counts
 
     def status_changed(self, line: Line, before: Status) -> None:
-        """Update the counts after a line's change of status."""
+        """Update the counts by status after a line's status has changed."""
         if self._is_in_books(line):
             self._count(line, before, -1)
             self._count(line, line.status, 1)
 
     def _count(self, line: Line, status: Status, by: int) -> None:
-        """Add `by` to the number of lines with this name and status."""
+        """Add `by` to the count of lines that have this line's name and `status`."""
         standing = self._standing.setdefault(line.name, [0] * len(Status))
         before = _best(standing)
         standing[_RANKS[status]] += by
@@ -369,7 +372,7 @@ class AutoLinks(LinkSupervisor[Line]):
 
 
 def _best(standing: Iterable[int]) -> int | None:
-    """Return the best rank with at least one line, or None; `standing` has the count of each."""
+    """Return the best rank that has lines, or None; `standing` has the count of lines by rank."""
     return next((rank for rank, count in enumerate(standing) if count), None)
 
 

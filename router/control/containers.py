@@ -22,11 +22,11 @@ class ContainerObserver(Protocol):
         """Handle a new open connection to a container."""
 
     def container_left(self, connection: Connection) -> None:
-        """Handle the end of a connection to a container, and of its sessions and links."""
+        """Handle the end of a connection to a container; its sessions and links have ended too."""
 
 
 class Containers:
-    """Connections to all containers, in the order in which they opened."""
+    """Register of the connections to all containers, in the order in which they opened."""
 
     def __init__(self) -> None:
         # dictionaries keep the order, and thousands of connections may come and go
@@ -39,15 +39,15 @@ class Containers:
     def find(self, container_id: str | None, connection: str | None) -> list[Connection]:
         """Return the open connections to a container.
 
-        They are selected by the peer's container-id or, if that is None, by the name of their
-        listener or connector.
+        They are selected by `container_id`, the peer's container-id, or if that is None by
+        `connection`, the name of their listener or connector.
         """
         if container_id is not None:
             return list(self._by_id.get(container_id, ()))
         return list(self._by_name.get(connection or "", ()))
 
     def event_received(self, connection: Connection, event: object) -> None:
-        """Record a connection that has opened or closed, and notify the watchers."""
+        """Record a connection that has opened or closed, and notify the observers."""
         if connection.settings.role != ROLE:
             return
         observer = self.dedicated_observers.get(connection.settings.endpoint)

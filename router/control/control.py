@@ -16,7 +16,7 @@ from router.engine.connection import Connection
 
 
 class ControlPlane:
-    """Control plane of one router; `forwarder` is its core."""
+    """Control plane of one router; `forwarder` is the core of that router."""
 
     def __init__(self, forwarder: Forwarder) -> None:
         self.forwarder = forwarder
@@ -35,7 +35,7 @@ class ControlPlane:
         return self.edges
 
     def be_edge(self, port: ControlLinks) -> EdgeRouter:
-        """Make this router an edge router."""
+        """Make this router an edge router; return the object that handles its uplinks."""
         me = self.forwarder.reach.me
         self.forwarder.network.edges = self.edge = EdgeRouter(self.forwarder, me, port)
         self.forwarder.table.hint = self.edge.proxies.hint
@@ -47,7 +47,7 @@ class ControlPlane:
             self.edge.configure(configured_plan(configuration))
 
     def event_received(self, connection: Connection, event: object) -> None:
-        """Pass on an event of a connection, such as its open; the core has already handled it."""
+        """Pass on a connection's event, such as its open, after the core has handled the event."""
         self.containers.event_received(connection, event)
         self.link_routes.event_received(connection, event)
         if self.network is not None:

@@ -37,11 +37,11 @@ class LinkRouteChange:
 
 
 class LinkRouting:
-    """Link routes of one router, and the connections to their containers.
+    """Manager of a router's link routes, and of the connections to their containers.
 
-    A link route is configured, or requested by a peer on its connection. A requested one leads to
-    that connection only, and is removed when the connection closes. It may have the same name as a
-    configured one.
+    A link route is configured, or requested by a peer. A requested link route leads only to the
+    connection that requested it, and is removed when that connection closes. It may have the same
+    name as a configured one.
     """
 
     def __init__(self, link_routes: LinkRoutes, turn: Turn, containers: Containers) -> None:
@@ -58,7 +58,7 @@ class LinkRouting:
     # Configured link routes.
 
     def configure(self, rules: Iterable[LinkRouteRule]) -> None:
-        """Replace all configured link routes by these; unchanged ones are left alone."""
+        """Replace the configured link routes by `rules`; unchanged link routes are left alone."""
         wanted = {rule.name: rule for rule in rules}
         before = self._configured
         gone = [name for name, way in before.items() if wanted.get(name) != way.rule]
@@ -150,7 +150,7 @@ class LinkRouting:
     def container_came(self, connection: Connection) -> None:
         """Start to forward links to a container that has connected.
 
-        If very many link routes lead to it, some are opened in later turns.
+        If very many link routes lead to the container, some are opened in later turns.
         """
 
         def open_way(way: LinkRoute) -> None:
@@ -194,7 +194,7 @@ class LinkRouting:
         return way
 
     def remove_requested(self, way: LinkRoute) -> None:
-        """Remove a link route that a connection has requested; links attached by it stay."""
+        """Remove a link route that a connection has requested; links attached through it stay."""
         scope = way.rule.scope
         mine = self._of_connection[scope]
         del mine[way.rule.name]
@@ -203,7 +203,7 @@ class LinkRouting:
         self._routes.remove(way)
 
     def event_received(self, connection: Connection, event: object) -> None:
-        """Remove the link routes that a closed connection has requested."""
+        """On a connection's close, remove the link routes that the connection has requested."""
         if isinstance(event, ConnectionClosed):
             for way in self._of_connection.pop(connection, {}).values():
                 self._routes.remove(way)

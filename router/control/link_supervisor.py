@@ -56,7 +56,7 @@ class Status(StrEnum):
 
 
 class Attempt(Protocol):
-    """Link that is being attached or is attached: an `OwnLink` that can be quiesced."""
+    """Attempt to attach a link, and later the attached link: an `OwnLink` that can be quiesced."""
 
     link: Link | None
     is_over: bool
@@ -70,7 +70,7 @@ class Attempt(Protocol):
         """Return whether the peer has not yet answered the end of the link's session."""
 
     def begin(self, connection: Connection) -> None:
-        """Begin the attempt on a connection; raises `AmqpError` if that is impossible."""
+        """Begin to attach the link on a connection; raise `AmqpError` if that is impossible."""
 
     def detach(self, closed: bool = True, error: AmqpError | None = None) -> None:
         """Detach the link, or cancel its attach."""
@@ -83,10 +83,10 @@ A = TypeVar("A", bound=Attempt)
 
 
 class SupervisedLink(Generic[A]):
-    """Link that is wanted on one connection.
+    """Line: a link that is wanted on one connection.
 
-    `since` is the time of the last change of status, and `attempts` the number of attempts since
-    the link was last stable.
+    `since` is when the status last changed. `attempts` counts the attempts since the link was last
+    stable.
     """
 
     def __init__(
@@ -108,11 +108,11 @@ class SupervisedLink(Generic[A]):
         self.is_over = False
 
     def attached(self, own: A) -> None:
-        """Tell the supervisor that the peer has answered the attach."""
+        """Notify the supervisor that the peer has answered the attach."""
         self.keeper.line_attached(self)
 
     def over(self, own: A, error: Error | None) -> None:
-        """Tell the supervisor that the link was refused, detached or lost."""
+        """Notify the supervisor that the link was refused, detached or lost."""
         self.keeper.line_over(self, own, error)
 
 
@@ -120,7 +120,7 @@ L = TypeVar("L", bound=SupervisedLink[Any])
 
 
 class _ConnectionLines(Generic[L]):
-    """Lines on one connection. At most `MAX_ATTACHES` lines wait for the peer's answer."""
+    """Set of the lines on one connection; at most `MAX_ATTACHES` of them are being attached."""
 
     def __init__(self) -> None:
         # all lines, including those that are quiescing
@@ -169,15 +169,18 @@ class LinkSupervisor(Generic[L]):
     # Methods to override.
 
     def make(self, line: L, number: int) -> Attempt:
-        """Make an attempt for a line; `number` is different for each attempt."""
+        """Create an attempt for a line; `number` is different for each attempt."""
         raise NotImplementedError
 
     def retry_s(self, line: L) -> float:
-        """Return the retry delay of a line; it is extended if very many lines have failed."""
+        """Return the retry delay of a line, in seconds.
+
+        The supervisor extends this delay if very many lines have failed.
+        """
         raise NotImplementedError
 
     def remove_line(self, line: L) -> None:
-        """Remove a line from the tables of wanted lines, if they have it."""
+        """Remove a line from the tables of wanted lines, if it is there."""
         raise NotImplementedError
 
     def recovered(self, line: L) -> None:
@@ -201,7 +204,7 @@ class LinkSupervisor(Generic[L]):
         self._go_on(line.connection)
 
     def retire(self, line: L) -> None:
-        """Quiesce a line, and detach it once its deliveries are settled."""
+        """Quiesce the link of a line, and detach it once its deliveries are settled."""
         self.remove_line(line)
         own = line.own
         if own is None or own.is_over:
@@ -236,7 +239,7 @@ class LinkSupervisor(Generic[L]):
     # Attaching.
 
     def _go_on(self, connection: Connection) -> None:
-        """Start attempts for the waiting lines of a connection, up to the limit."""
+        """Start attempts for the waiting lines of a connection, up to `MAX_ATTACHES`."""
         lines = self._lines_by_connection.get(connection)
         if lines is not None and not lines.is_going_on:
             lines.is_going_on = True
@@ -276,7 +279,7 @@ class LinkSupervisor(Generic[L]):
         self._at(line, self.now + ANSWER_TIMEOUT_S)
 
     def line_attached(self, line: L) -> None:
-        """Make a line active, as the peer has answered its attach, in time or late."""
+        """Mark a line as active, as the peer has answered its attach, in time or late."""
         self.set_status(line, Status.ACTIVE)
         line.due = None
         self.recovered(line)
@@ -296,7 +299,7 @@ class LinkSupervisor(Generic[L]):
         self._answered(line)
 
     def _answered(self, line: L) -> None:
-        """Note that a line no longer waits for the peer, and start the next attempt."""
+        """Remove a line from those being attached, and start attempts for waiting lines."""
         lines = self._lines_by_connection.get(line.connection)
         if lines is not None and line in lines.under_way:
             lines.under_way.remove(line)
@@ -349,7 +352,7 @@ class LinkSupervisor(Generic[L]):
             own.detach()
 
     def is_quiet(self, line: L, own: Attempt, now: float) -> bool:
-        """Return whether a quiescing line has no deliveries left, and `GRACE_S` has passed."""
+        """Return whether a quiescing line has no deliveries left and has quiesced for `GRACE_S`."""
         return own.is_quiet and now - line.since >= GRACE_S
 
     def _at(self, line: L, when: float) -> None:
@@ -368,7 +371,7 @@ class LinkSupervisor(Generic[L]):
             self.keep_attached(line)
 
     def _unanswered(self, line: L, own: Attempt) -> None:
-        """Handle a peer that has not answered in time."""
+        """Fail an attempt that the peer has not answered in time."""
         frame = "begin" if own.link is None else "attach"
         words = f"the {self.peer} has not answered the {frame} within {ANSWER_TIMEOUT_S:g} s"
         error = AmqpError(NO_ANSWER, words, Scope.LINK)
@@ -383,7 +386,7 @@ class LinkSupervisor(Generic[L]):
     # Statuses and counts.
 
     def set_status(self, line: L, status: Status) -> None:
-        """Set the status of a line, and count it."""
+        """Set the status of a line, and update the counts."""
         if line.status is status:
             return
         before = line.status

@@ -1,8 +1,8 @@
 """Follow amqp:link:redirect for auto-links (section 2.8.18).
 
-If the connector may follow redirects, the router connects to the other container for this link
-alone. The link is attached there for as long as the connection lasts; after that it is tried again
-where it is configured (docs/decisions/0026-redirects.md).
+If the connector may follow redirects, the router opens a connection to the other container for this
+link alone. The link is attached there while that connection lasts; after that it is attached where
+it is configured (docs/decisions/0026-redirects.md).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MAX_REDIRECTS: Final = 5
 
 
 class RedirectConnector(Protocol):
-    """Maker of connections for redirected links."""
+    """Interface to open and close connections to the targets of redirects."""
 
     def follow(self, connection: Connection, redirect: Redirect, name: str) -> str:
         """Keep a connection with this name open to the target of a redirect.
@@ -35,7 +35,7 @@ class RedirectConnector(Protocol):
         """
 
     def leave(self, name: str) -> None:
-        """Close the connection of this name, and do not reconnect."""
+        """Close the connection with this name, and do not reconnect."""
 
 
 class NoConnector:
@@ -50,7 +50,7 @@ class NoConnector:
 
 
 class Line(Protocol):
-    """Link that is wanted on a connection, and its status there (see `link_supervisor`)."""
+    """Link that is wanted on a connection, and the status of that link (see `link_supervisor`)."""
 
     connection: Connection
     rule: AutoLinkRule
@@ -61,30 +61,30 @@ class Line(Protocol):
 
     @property
     def link(self) -> object:
-        """Return the link; None unless it is attached."""
+        """Return the link if it is attached, otherwise None."""
 
 
 L = TypeVar("L", bound=Line)
 
 
 class Lines(Protocol[L]):
-    """Tables of all lines, and the means to attach them (`router.control.auto_links`)."""
+    """Interface to auto-links' lines and their supervisor (`router.control.auto_links`)."""
 
     @property
     def now(self) -> float:
         """Return the turn's time."""
 
     def enter(self, rule: AutoLinkRule, connection: Connection) -> L:
-        """Make a line, and add it to the tables."""
+        """Create the line for an auto-link on a connection, and add the line to the tables."""
 
     def keep_attached(self, line: L) -> None:
         """Keep a line attached from now on."""
 
     def try_again(self, line: L) -> None:
-        """Attempt a failed line again after its retry delay."""
+        """Schedule the next attempt of a failed line, after its retry delay."""
 
     def retire(self, line: L) -> None:
-        """Quiesce a line, and detach it once its deliveries are settled."""
+        """Quiesce the link of a line, and detach it once its deliveries are settled."""
 
     def forget_lines(self, connection: Connection) -> None:
         """Forget the lines of a connection that has ended."""
@@ -94,9 +94,10 @@ class Lines(Protocol[L]):
 class RedirectedLink(Generic[L]):
     """Auto-link that is redirected to another container.
 
-    `home` is the line on the connection where it is configured, `rule` the rule for the other
-    container, and `line` the line there, once the connection is open. If the link is not attached
-    there by `until`, in seconds, the redirect ends. `seen` has all places tried so far.
+    `home` is the line where the auto-link is configured. `rule` is the rule for the other
+    container, and `line` is the line on the connection to that container, once it is open. If the
+    link is not attached there by `until`, in seconds, the redirect ends. `seen` has all redirect
+    targets so far.
     """
 
     name: str
@@ -108,7 +109,7 @@ class RedirectedLink(Generic[L]):
 
 
 class Redirects(Generic[L]):
-    """Redirected auto-links; a watcher of the connections that are made for them."""
+    """Manager of redirected auto-links; observes the connections made for them."""
 
     def __init__(self, auto_links: Lines[L], containers: Containers) -> None:
         self.port: RedirectConnector = NoConnector()
@@ -132,7 +133,7 @@ class Redirects(Generic[L]):
         return redirected if redirected is not None and redirected.line is line else None
 
     def failed(self, line: L) -> None:
-        """Follow the redirect that a line has failed with, if there is one."""
+        """Follow the redirect in a failed line's error; without one, end the line's redirect."""
         redirected = self._redirect_of(line)
         error = line.error
         redirect = redirect_of(error)
@@ -162,14 +163,14 @@ class Redirects(Generic[L]):
         home.due = None
 
     def container_came(self, connection: Connection) -> None:
-        """Attach the redirected link on its connection, which has opened."""
+        """Attach the redirected link on the connection made for it, which has opened."""
         redirected = self._redirects.get(connection.settings.endpoint)
         if redirected is not None and redirected.line is None:
             redirected.line = self._auto_links.enter(redirected.rule, connection)
             self._auto_links.keep_attached(redirected.line)
 
     def container_left(self, connection: Connection) -> None:
-        """End the redirect of a connection that has ended."""
+        """End the redirect whose connection has ended."""
         name = connection.settings.endpoint
         redirected = self._redirects.get(name)
         self._auto_links.forget_lines(connection)
@@ -178,7 +179,7 @@ class Redirects(Generic[L]):
         self._containers.dedicated_observers.pop(name, None)
 
     def forget(self, line: L) -> None:
-        """End the redirect of a line that is removed."""
+        """End the redirect of a line that is removed, without attaching its link again."""
         redirected = self._by_home.get(line)
         if redirected is not None:
             self._end(redirected, tries_again=False)
@@ -190,7 +191,7 @@ class Redirects(Generic[L]):
             self._end(redirected)
 
     def tick(self, now: float) -> None:
-        """Give up links that were not attached in time; `now` is in seconds."""
+        """End redirects whose links were not attached in time; `now` is in seconds."""
         for redirected in list(self._redirects.values()):
             is_there = redirected.line is not None and redirected.line.link is not None
             if not is_there and redirected.until <= now:

@@ -1,8 +1,8 @@
-"""Interfaces between the parts of core, and towards the layers above.
+"""Interfaces between the parts of core, and of the layers above core.
 
-Many functions of core take the router's `Forwarder`, whose module imports theirs. So that they need
-not import it in turn, `Core` declares what they use. Import this module under `TYPE_CHECKING` only:
-it exists for type checking, so it may name classes of all packages of core.
+Many functions of core have the router's `Forwarder` as a parameter, but cannot import its module,
+because that module imports theirs. `Core` declares what they use. Import this module under
+`TYPE_CHECKING` only; it may therefore name classes of all packages of core.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ if TYPE_CHECKING:
 
 
 class Observer(Protocol):
-    """Receiver of rare events (logs, metrics, plugins); it gets no deliveries."""
+    """Observer of rare events, for logs, metrics and plugins; it gets no deliveries."""
 
     def event_received(self, connection: Connection, event: object) -> None:
         """Process an event of a connection."""
 
 
 class Settlement(Protocol):
-    """Settlement of deliveries towards their senders; `Settler` implements it."""
+    """Part of the core that settles deliveries; `Settler` implements it."""
 
     outcomes: OutcomeCounter
 
@@ -60,14 +60,14 @@ class Settlement(Protocol):
         """Settle a delivery with its receiver, because its sender was lost."""
 
     def merge(self, copy: Delivery, code: int, state: bytes) -> None:
-        """Merge the outcome of a copy into that of its message."""
+        """Merge a copy's outcome into that of its message; the last copy settles the message."""
 
     def note_sender(self, link: IncomingLink) -> None:
-        """Have a sender's credit checked at the end of the turn."""
+        """Mark a sender for a credit check at the end of the turn."""
 
 
 class CreditNotes(Protocol):
-    """Addresses and senders whose credit is checked at the end of the turn.
+    """List of the addresses and senders whose credit is checked at the end of the turn.
 
     `CreditSharing` of `forwarding` implements it.
     """
@@ -90,23 +90,23 @@ class Queues(Protocol):
         """Queue a delivery at its address, for the first consumer that has room."""
 
     def note_dequeued(self, delivery: Delivery) -> None:
-        """Note that a delivery has left its queue, so that an anonymous sender may send another."""
+        """Note that a delivery left its queue, so that an anonymous sender may get new credit."""
 
     def annotated(self, consumer: Consumer, delivery: Delivery, octets: bytes) -> bytes:
         """Return a message with the annotations that the router adds for this consumer."""
 
 
 class Distribution(Protocol):
-    """Choice of the consumers that deliveries go to; `Distributor` implements it."""
+    """Part of the core that chooses consumers for deliveries; `Distributor` implements it."""
 
     copies_at_once: int
 
     @property
     def pending_copies(self) -> Copies:
-        """Return the messages that are still being copied."""
+        """Return the task that copies messages to very many receivers."""
 
     def choose(self, address: Address, size: int) -> Consumer | None:
-        """Return the consumer for a delivery of this many octets, or None if none has room."""
+        """Return the consumer for a delivery of this many octets; None if no consumer has room."""
 
     def choose_across(self, address: Address, size: int, side: int, lane: int) -> Consumer | None:
         """Return the consumer for a delivery that comes from a side; None if none has room."""
@@ -116,26 +116,26 @@ class Distribution(Protocol):
 
 
 class Copies(Protocol):
-    """Messages that are still being copied; `PendingCopies` implements it."""
+    """Task that copies messages to very many receivers; `PendingCopies` implements it."""
 
     def is_at(self, address: Address) -> bool:
         """Return whether a message that was sent to an address is still being copied."""
 
     def stop(self, delivery: Delivery) -> bool:
-        """Stop the copying of a delivery without settling it; return whether copies were left."""
+        """Stop copying a delivery, without settling it; return whether it was being copied."""
 
     def give_up(self, delivery: Delivery) -> None:
-        """Make no more copies of a delivery; the copies made so far decide its outcome."""
+        """Stop copying a delivery; the copies made so far decide its outcome."""
 
     def give_up_all(self) -> None:
-        """Make no more copies of any delivery."""
+        """Stop copying all deliveries; the copies made so far decide their outcomes."""
 
 
 class RepeatedTask(Protocol):
-    """Task that shares an address's credit in later turns, as in `credit` and `across`."""
+    """Task that shares an address's credit in later turns (`Sharing` of `credit` and `across`)."""
 
     is_again_due: bool
-    """Something has changed since the task began, so it has to begin again."""
+    """Whether something has changed since the task began, so that it has to begin again."""
 
     def step(self) -> bool:
         """Do one step; return whether anything is left to do."""
@@ -145,14 +145,14 @@ class RelatedSharing(Protocol):
     """Task that shares credit if an address has an exchange or a fallback (`related_credit`)."""
 
     is_outdated: bool
-    """Something has changed since the task began, so it has to begin again."""
+    """Whether something has changed since the task began, so that it has to begin again."""
 
 
 class Refusing(Protocol):
     """Task that rejects waiting messages that are too large (`max_message_size`)."""
 
     is_due_again: bool
-    """Another receiver has left since the task began."""
+    """Whether another receiver has left since the task began."""
 
     def begin(self) -> None:
         """Start the check of the waiting messages."""
@@ -165,11 +165,11 @@ class FallbackMove(Protocol):
     is_over: bool
 
     def wait_behind(self, delivery: Delivery, producer: Producer, frame: TransferFrame) -> None:
-        """Queue a new delivery after those that are still to be moved."""
+        """Queue a new delivery after the deliveries that are still to be moved."""
 
 
 class TransitWay(Protocol):
-    """Path of messages through this router to another one; `Transit` implements it."""
+    """Path of messages through this router towards another router; `Transit` implements it."""
 
     destination: str
     lane: Lane
@@ -177,8 +177,8 @@ class TransitWay(Protocol):
     def add(self, producer: Producer, declared_cost: int, shows: bool) -> None:
         """Add a new incoming link.
 
-        `declared_cost` is the cost that its attach declares, and `shows` whether its messages are
-        to carry the annotations of routers.
+        `declared_cost` is the cost that the link's attach declares. `shows` says whether the link's
+        messages are sent on with the annotations of routers.
         """
 
     def remove(self, producer: Producer) -> None:
@@ -196,7 +196,7 @@ class Withholding(Protocol):
 
 
 class Resuming(Protocol):
-    """Deliveries that a receiver's link gets before any new one, such as resumed ones."""
+    """Work that comes before new deliveries on a receiver's link, such as resuming deliveries."""
 
     def go_on(self, forwarder: Core, consumer: Consumer) -> bool:
         """Send as much as there is room for; return whether new deliveries may follow."""
@@ -206,10 +206,10 @@ class Moving(Protocol):
     """Task that moves the deliveries of a reattached link (`resuming`)."""
 
     steps: Iterator[None]
-    """Moves one delivery per step; also used by code that needs all deliveries moved now."""
+    """Iterator that moves one delivery at a time; exhausting it moves all of them now."""
 
     def go_on_to(self, link: Link) -> None:
-        """Move all deliveries to `link`, on which the terminus is attached now."""
+        """Move all deliveries to `link`, the link on which the terminus is now attached."""
 
 
 class MovedTerminus(Protocol):

@@ -5,9 +5,9 @@ released when they end. The charge is the measured size of such an object plus t
 names and maps. State that changes with every message is not charged here; it is counted where it is
 kept (`Connection.held_bytes`, `Output`, `Unsettled`).
 
-A connection may hold no more than its limit, and all connections together no more than the router's
-limit. But a connection that holds less than its fair share is never refused because of the state of
-others. So the router may hold several times its limit (docs/decisions/0079 says how many times).
+Each connection has a limit, and all connections together have the router's limit. But a connection
+below its fair share of the router's limit is never refused because of what others hold. So the
+total may reach several times the router's limit (docs/decisions/0079 says how many times).
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ LEAST_STATE_BYTES: Final = 64 * 1024 * 1024
 
 @attrs.define
 class Ledger:
-    """Sums of all accounts of a router, and their limits, in octets; 0 means no limit."""
+    """Totals over all accounts of a router, and the limits on them, in octets; 0 means no limit."""
 
     limit_bytes: int = 0
     connection_limit_bytes: int = 0
@@ -76,7 +76,7 @@ class Ledger:
     by_kind: dict[str, int] = attrs.Factory(lambda: dict.fromkeys(KINDS, 0))
 
     def limit(self, memory_limit_bytes: int, state_bytes: int, connection_bytes: int) -> None:
-        """Set the limits, in octets; derive those that are 0 from the limit for messages."""
+        """Set the limits for state; a limit of 0 is derived from `memory_limit_bytes`."""
         derived = max(memory_limit_bytes * STATE_SHARE, LEAST_STATE_BYTES)
         self.limit_bytes = state_bytes or derived
         self.connection_limit_bytes = connection_bytes or self.limit_bytes // 2
@@ -87,9 +87,9 @@ class Ledger:
 
 
 class Account:
-    """State that the peer of one connection has created, in octets by kind.
+    """Octets charged to one connection for the state that its peer has created, by kind of state.
 
-    The account outlives the connection if some of that state does, such as a suspended terminus.
+    The account outlives the connection if some of the state does, such as a suspended terminus.
     """
 
     __slots__ = ("_by_kind", "_is_open", "_ledger", "total")
@@ -105,7 +105,7 @@ class Account:
         return self._by_kind.get(kind, 0)
 
     def charge(self, kind: str, count: int) -> None:
-        """Charge octets for a kind of state, even without room; `refusal` checks for room."""
+        """Charge octets for a kind of state, without checking the limits (`refusal` does)."""
         ledger = self._ledger
         self._by_kind[kind] = self._by_kind.get(kind, 0) + count
         self.total += count
@@ -118,7 +118,7 @@ class Account:
         self._ledger.released += count
 
     def opened(self, octets: int) -> None:
-        """Charge an open connection, and the `octets` of the names and maps in its peer's open."""
+        """Charge for a connection that opens, and for the `octets` kept of the peer's open."""
         self._is_open = True
         self._ledger.accounts += 1
         self.charge(CONNECTION, CONNECTION_BYTES + octets)
@@ -135,8 +135,8 @@ class Account:
     def refusal(self, count: int, scope: Scope = Scope.LINK) -> AmqpError | None:
         """Return the error for a peer that asks for `count` octets more, or None if there is room.
 
-        The error has this `scope`. The scope is wider if the connection is far above its limit, as
-        happens if the peer keeps asking after refusals.
+        The error has the given scope, or a wider one if the connection is already far above its
+        limit, as happens when a peer keeps asking after refusals.
         """
         ledger = self._ledger
         limit = ledger.connection_limit_bytes
@@ -185,7 +185,7 @@ def link_bytes(name: str, frames: tuple[Attach | None, ...]) -> int:
 
 
 def open_bytes(frame: Open) -> int:
-    """Return the octets to charge for an open's names and properties, besides CONNECTION_BYTES."""
+    """Return the octets to charge for the names and properties that are kept of an open."""
     return (
         text_bytes(frame.container_id)
         + text_bytes(frame.hostname or "")

@@ -1,7 +1,7 @@
 """Attach and detach links (sections 2.6, 2.7.3 and 2.7.7).
 
-Functions over `Session` and `Link`. The core answers a peer's attach, with `accept` or `refuse`.
-`beginning` begins and ends sessions.
+These functions work on `Session` and `Link`. The core calls `accept` or `refuse` to answer a peer's
+attach. `beginning` begins and ends sessions.
 """
 
 from __future__ import annotations
@@ -141,8 +141,8 @@ def accept(
 ) -> None:
     """Answer a peer's attach, unless the link has ended meanwhile.
 
-    Settle modes that are not given default to those that the peer asked for. `unsettled` is the
-    unsettled map of a resumed terminus, by delivery-tag (section 2.6.13). Raises
+    The settle modes default to those that the peer asked for. `unsettled` is the unsettled map for
+    a resumed link (section 2.6.13), with the states by delivery-tag. Raises
     amqp:frame-size-too-small at session scope if the answer exceeds the peer's max-frame-size.
     """
     if link.state != LinkState.ATTACH_RCVD:
@@ -186,7 +186,7 @@ def answer(link: Link, frame: Attach) -> None:
 
 
 def _reduce_attaches(link: Link, frame: Attach) -> None:
-    """Discard the fields of a link's two attaches that are not read later; charge for the rest."""
+    """Drop unneeded fields from a link's two attach frames; charge the peer for what is kept."""
     connection = link.session.connection
     keeps = _is_between_routers(connection)
     link.attach = reduced_attach(frame, keeps_properties=keeps)
@@ -201,7 +201,7 @@ def _reduce_attaches(link: Link, frame: Attach) -> None:
 
 
 def _is_between_routers(connection: Connection) -> bool:
-    """Return whether the peer is a router; the properties of its links are read later."""
+    """Return whether the peer is a router, so that the properties of its links must be kept."""
     return connection.settings.role in ("inter-router", "edge")
 
 
@@ -240,7 +240,7 @@ def reduced_attach(frame: Attach, *, keeps_properties: bool = False) -> Attach:
 
 
 def refuse(link: Link, error: AmqpError) -> None:
-    """Refuse a peer's attach: attach without our terminus, then detach (section 2.6.3)."""
+    """Refuse a peer's attach: answer by an attach without our terminus, then detach (2.6.3)."""
     if link.state != LinkState.ATTACH_RCVD:
         return
     source, target = link.remote_attach.source, link.remote_attach.target
@@ -260,8 +260,8 @@ def detach(
 ) -> None:
     """Detach a link, or close it if `closed`.
 
-    The handler gets `LinkDetached` first, so that its last outcomes are sent before the detach.
-    With `keeps_terminus`, the event has `closed` False even if the link is closed.
+    The handler gets a `LinkDetached` event first, so that it can send last outcomes before the
+    detach. With `keeps_terminus`, the event says that the link is not closed, even if it is.
     """
     if link.state not in (LinkState.ATTACHED, LinkState.ATTACH_SENT):
         return
@@ -345,12 +345,12 @@ def _forget(link: Link) -> None:
 
 
 def _identity(link: Link) -> tuple[str, bool]:
-    """Return the identity of a link within its session: its name, and whether we receive."""
+    """Return what identifies a link within its session: its name, and whether we receive on it."""
     return link.name, isinstance(link, IncomingLink)
 
 
 def _mapped(connection: Connection, channel: int) -> Session | None:
-    """Return the session of a channel, or None while the session discards incoming frames."""
+    """Return the session of a channel, or None if we have ended it and so ignore its frames."""
     session = session_of(connection, channel)
     if session.state in (SessionState.END_SENT, SessionState.DISCARDING):
         return None

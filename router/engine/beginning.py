@@ -1,7 +1,7 @@
 """Begin and end sessions (sections 2.5, 2.7.2 and 2.7.8).
 
-Functions over `Connection` and `Session`. A peer's begin is always answered. `attaching` attaches
-and detaches the links of a session.
+These functions work on `Connection` and `Session`. A peer's begin is always answered. `attaching`
+attaches and detaches the links of a session.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ TRANSFER_OVERHEAD = 72
 
 
 def write(session: Session, performative: Composite) -> None:
-    """Write a frame; raise amqp:frame-size-too-small if it is too large for the peer."""
+    """Write a frame; raise amqp:frame-size-too-small if the frame is too large for the peer."""
     limit = session.connection.remote_max_frame_size
     frame = encode_fitting(limit, session.channel, performative)
     if len(frame) > limit:
@@ -52,7 +52,7 @@ def write(session: Session, performative: Composite) -> None:
 
 
 def encode_fitting(limit: int, channel: int, performative: Composite) -> bytes:
-    """Encode a frame; if it is too long, omit the description and info of its error."""
+    """Encode a frame; omit the description and info of its error if it exceeds `limit` octets."""
     frame = encode_frame(channel, performative)
     if len(frame) > limit and isinstance(performative, End | Detach | Close) and performative.error:
         short = Error(condition=performative.error.condition)
@@ -131,8 +131,8 @@ def begin_received(connection: Connection, channel: int, remote: Begin) -> None:
 def begin_refused(connection: Connection, channel: int, error: AmqpError) -> None:
     """Answer a begin that has invalid fields: begin a session and end it with the error.
 
-    Raises the error where that is not possible: the channel is in use or above channel-max, no
-    channel is free, or the begin may be the answer to one of ours.
+    Raises the error instead if no session can be begun: the peer's channel is in use or above
+    channel-max, no channel is free on our side, or the begin may be the answer to one of ours.
     """
     free = connection.channels.lowest_free(connection.channel_max)
     if (
@@ -210,9 +210,9 @@ def lose_sessions(
 ) -> None:
     """Lose every link of every session, because the connection ends.
 
-    `error` is the reason, and `by_peer` says whether the peer ended the connection. `end` marks the
-    connection as over; it is called in this turn. `closed` is the event that follows once all links
-    are lost, in a later turn if there are many.
+    `error` is the reason, and `by_peer` says whether the peer ended the connection. `end` is called
+    in this turn to mark the connection as ended. `closed` is the event to pass on after the last
+    link is lost, which may be in a later turn.
     """
     # plain numbers are compared faster, and there may be very many sessions
     ending = (int(SessionState.MAPPED), int(SessionState.BEGIN_SENT))
@@ -253,7 +253,7 @@ def lose_sessions(
 
 
 def session_of(connection: Connection, channel: int) -> Session:
-    """Return the session of a frame's channel; raise the error from `unmapped` if there is none."""
+    """Return the session of a frame's channel; raise the error of `unmapped` if there is none."""
     session: Session | None = connection.sessions.find(channel)
     if session is None:
         raise unmapped(connection, channel)
@@ -262,7 +262,7 @@ def session_of(connection: Connection, channel: int) -> Session:
 
 
 def check_discarding(session: Session) -> None:
-    """Raise amqp:illegal-state for a frame on an unmapped session, unless we have sent an end."""
+    """Raise amqp:illegal-state unless we have ended the session, and so may ignore its frames."""
     state = SessionState(session.state)
     if state not in (SessionState.END_SENT, SessionState.DISCARDING):
         raise AmqpError(
@@ -285,9 +285,9 @@ def unmapped(connection: Connection, channel: int) -> AmqpError:
 def _lose_links(
     session: Session, error: Error | None, *, by_peer: bool, act: Act, answer: End
 ) -> None:
-    """Lose every link of a session that ends; `answer` is the end to send to the peer.
+    """Lose every link of a session that ends, and send the end frame `answer` to the peer.
 
-    `answer` is sent in this turn, even if some of the links are only lost in later turns.
+    The frame is sent in this turn, even if some links are only lost in later turns.
     """
     connection = session.connection
     state = session.state

@@ -1,9 +1,9 @@
 """Queues of links that have something to send but no room for it, in the socket or the window.
 
-A link enters when it is found to have no room, and leaves when there is room. So when there is room
-again, only the links that wait for it are visited. Links are served by urgency, which has the ten
-levels of a message's priority (section 3.2.1), and within a level by time of arrival. Now and then
-a less urgent link is served first, so that all make progress.
+When there is room again, only the links in the queue need to be visited. Links are served by
+urgency, which has the ten levels of a message's priority (section 3.2.1), and within a level in the
+order of their arrival. Now and then a less urgent link is served first, so that all links make
+progress.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ PATIENCE = 16
 
 
 class BlockedLinks:
-    """Queue of links that wait for the same room; each link is in it once."""
+    """Queue of links that wait for room in the same socket or the same session's window."""
 
     def __init__(self) -> None:
         self.count = 0
         # the level of the most urgent link; -1 if the queue is empty
         self.top = -1
-        # the rest of them are served in later turns
+        # the remaining links are served in later turns
         self.is_later = False
         # by level, in order of arrival
         self._levels = [UNUSED] * LEVELS
@@ -40,7 +40,7 @@ class BlockedLinks:
         self._let_in = 0
 
     def add(self, link: Link, level: int) -> None:
-        """Add a link at a level of urgency; a link that is queued already moves to that level."""
+        """Add a link at a level of urgency; move it there if it is queued already."""
         if link.blocked_in is not None:
             if link.blocked_in is self and link.blocked_level == level:
                 return
@@ -65,9 +65,9 @@ class BlockedLinks:
             self.top -= 1
 
     def take(self) -> Link | None:
-        """Remove and return the next link; return None if the queue is empty.
+        """Remove and return the next link to serve; return None if the queue is empty.
 
-        The link's `blocked_level` remains the level at which it waited.
+        `blocked_level` of the link remains the level at which the link waited.
         """
         level = self.top
         if level < 0:
@@ -80,14 +80,14 @@ class BlockedLinks:
         return link
 
     def note_full(self) -> None:
-        """Note that the room is used up, although less urgent links may still wait."""
+        """Note that the room is used up; count this if less urgent links had to keep waiting."""
         if self.count > len(self._levels[self.top]):
             self._passed_over += 1
         else:
             self._passed_over = 0
 
     def _below(self) -> int:
-        """Return the level below the top to serve next; the top if no other has links."""
+        """Return the less urgent level whose turn it is; the top level if no other has links."""
         level = self._let_in
         for _ in range(LEVELS):
             level = level - 1 if level > 0 else LEVELS - 1
@@ -97,9 +97,10 @@ class BlockedLinks:
 
 
 def block(session: Session, link: OutgoingLink) -> None:
-    """Make a link wait until its session's window opens, or, if it is open, until congestion ends.
+    """Queue a link that has something to send, but no room for it.
 
-    `Handler.room_made` is called then.
+    The link waits for its session's window if the window is closed, otherwise for the end of
+    congestion. When there is room, `Handler.room_made` is called.
     """
     if link.blocked_in is not None:
         return

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from router.engine.session import Session
 
     class Working(Protocol):
-        """Connection as this module uses it: its unfinished frame, and the work left in a turn."""
+        """Interface of `Connection` that this module uses: unfinished work, and a turn's budget."""
 
         unfinished: Unfinished | None
 
         def try_deduct_work(self, count: int) -> bool:
-            """Return whether this turn has work left; if so, deduct the work of `count` frames."""
+            """Deduct the work of `count` frames; return False if the turn's budget is used up."""
 
 
 # The work of checking one value of a map, counted in per-message frames (`Connection.deduct_work`).
@@ -42,9 +42,9 @@ class RestOfMaps:
         self._act = act
 
     def go_on(self) -> bool:
-        """Check values while the connection's turn has room; return whether all are checked.
+        """Check more values within the turn's budget of work; return whether all are checked.
 
-        Raises AmqpError for an invalid map, as if the whole frame had been decoded at once.
+        Raises the AmqpError that decoding the whole frame at once would raise for an invalid map.
         """
         connection: Working = self.session.connection
         while connection.try_deduct_work(WORK):
@@ -55,10 +55,10 @@ class RestOfMaps:
 
 
 def check_then_call(session: Session, frame: Attach, act: Callable[[], object]) -> bool:
-    """Check the rest of an attach's large maps, then call `act`; return whether there was a rest.
+    """Check the unchecked values in an attach's large maps, then call `act`; return True.
 
-    `act` is called in a later turn if there is too much to check in this one. It is not called if
-    there is nothing to check. Raises AmqpError for a value that its map does not allow.
+    If there are too many values for this turn, `act` is called in a later one. Returns False, and
+    does not call `act`, if no values are unchecked. Raises AmqpError for an invalid value.
     """
     checks = [each.unchecked for each in _maps(frame) if each.unchecked is not None]
     if not checks:

@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from router.engine.link import Link
 
     class Unfinished(Protocol):
-        """Rest of the work for a frame; later frames wait until it is done."""
+        """Unfinished work for a frame; later frames wait until the work is done."""
 
         session: Session
 
         def go_on(self) -> bool:
-            """Do as much as the connection's turn has room for; return whether it is done."""
+            """Continue within the turn's budget of work; return whether the work is done."""
 
 
 # Kind of the next octets: a protocol header, SASL frames, AMQP frames, or octets to ignore.
@@ -158,8 +158,8 @@ class Connection:
     def prepare(self, buffer: memoryview) -> int:
         """Copy the octets kept from an incomplete frame to the start of the shared read buffer.
 
-        Returns how many octets these are. The shell reads more octets after them, and then calls
-        `receive` with all of them.
+        Returns the count of copied octets. The shell reads more octets into the buffer after them,
+        and then calls `receive` with all.
         """
         count = len(self.kept)
         if count:
@@ -197,9 +197,9 @@ class Connection:
     def expects_more(self) -> bool:
         """Return whether the peer will probably send more before anything is sent to it.
 
-        That is certain if a frame or delivery is incomplete. It is likely if nothing was sent
-        meanwhile, and either a flow or heartbeat came alone, or the last outcome came for a link
-        without credit.
+        This is certain if a frame or delivery is incomplete. It is likely if nothing was sent since
+        the last read, and the read brought a single flow or heartbeat, or ended with a disposition
+        after which a link without credit has nothing unsettled.
         """
         if self.kept:
             return True
@@ -222,7 +222,8 @@ class Connection:
     def resume(self) -> None:
         """Continue after a pause, or after other connections have had their turn.
 
-        If a frame is unfinished, its work goes on; otherwise the kept octets are processed.
+        If the work for a frame is unfinished, it is continued; otherwise the kept octets are
+        processed.
         """
         self.paused = False
         if self.unfinished is not None:
@@ -232,7 +233,7 @@ class Connection:
             self.receive(kept, len(kept))
 
     def _finish(self, rest: Unfinished) -> None:
-        """Do more of an unfinished frame's work, as much as fits into one turn."""
+        """Continue the unfinished work for a frame, as much as fits into one turn."""
         self.turn_end = self.frames_received + TURN_WORK
         # the peer is not silent: the octets that it has sent since are not read yet
         self.last_received = self.turn.now
@@ -284,7 +285,7 @@ class Connection:
             if view[at + 5] != (0 if phase == AMQP else 1):
                 raise AmqpError(
                     "amqp:connection:framing-error",
-                    f"frame type {view[at + 5]} is not expected here",
+                    f"frame type {view[at + 5]} is not expected at this point",
                     Scope.CONNECTION,
                 )
             self.frames_received += 1
@@ -343,7 +344,7 @@ class Connection:
             opening.frame_received(self, channel, performative)
 
     def _mapped_session(self, channel: int) -> Session | None:
-        """Return the session of a channel, or None if it is ending and its frames are ignored."""
+        """Return the session of a channel, or None if we have ended it and so ignore its frames."""
         session = self.recent_session
         if session is None or session.remote_channel != channel or session.state != MAPPED:
             session = self.sessions.find(channel)
@@ -357,7 +358,7 @@ class Connection:
         return None
 
     def _fail(self, error: AmqpError) -> None:
-        """Answer an error at its scope."""
+        """End the session or close the connection with an error, depending on the error's scope."""
         session = self.failing
         if error.scope is not Scope.CONNECTION and session is not None and session.state == MAPPED:
             beginning.end(session, error)
@@ -365,24 +366,24 @@ class Connection:
             opening.close(self, error)
 
     def deduct_work(self, count: int) -> None:
-        """Deduct work from this turn: as much as `count` per-message frames take."""
+        """Deduct the work of `count` per-message frames from the turn's budget."""
         self.turn_end -= count
 
     def try_deduct_work(self, count: int) -> bool:
-        """Return whether this turn has work left; if so, deduct the work of `count` frames."""
+        """Deduct the work of `count` frames; return False if the turn's budget is used up."""
         if self.frames_received >= self.turn_end:
             return False
         self.turn_end -= count
         return True
 
     def fail_link(self, link: Link, error: AmqpError) -> None:
-        """Detach one link with an error; its session and the other links stay."""
+        """Detach one link with an error, without ending its session."""
         attaching.detach(link, True, error)
 
     # Octets out.
 
     def write_due(self) -> None:
-        """Write the frames that sessions noted during the turn; the shell sends the output next."""
+        """Write the frames that were noted during the turn; the shell then sends the output."""
         self.outbox.in_turn = False
         if self.sessions_due:
             for session in self.sessions_due:
@@ -404,7 +405,7 @@ class Connection:
     # Time.
 
     def tick(self) -> None:
-        """Act on the time (`turn.now`): send heartbeats, detect silence and slow handshakes."""
+        """Do what is due at the time `turn.now`: heartbeats, time-outs, delayed window openings."""
         opening.tick(self)
         if self.delayed_windows:
             flows.open_delayed_windows(self)
@@ -412,11 +413,11 @@ class Connection:
     # Calls from the shell, the core and clients.
 
     def start(self) -> None:
-        """Send the first header, as the side that dialled."""
+        """Send the first header, as the side that opened the connection."""
         opening.start(self)
 
     def sasl_outcome(self, accepted: bool, user: str | None) -> None:
-        """Answer a `SaslInitReceived` event, which paused the connection."""
+        """Accept or refuse a client's SASL init, which paused the connection."""
         sasl.outcome(self, accepted, user)
 
     def close(self, error: AmqpError | None = None) -> None:
@@ -424,14 +425,14 @@ class Connection:
         opening.close(self, error)
 
     def session_dropped(self, session: Session) -> None:
-        """Add the deliveries of an ended session to the counts of past deliveries."""
+        """Add the deliveries of a session that has ended to the connection's counts."""
         self.past_received += session.received_deliveries
         self.past_sent += session.sent_deliveries
 
     def window_share(self, holds: bool) -> int:
         """Return how many octets a session's peer may send ahead.
 
-        `holds` says whether frames of the session are held here, not forwarded yet.
+        `holds` says whether this router still holds frames of the session.
         """
         is_scarce = holds and (self.held_back or self.turn.is_pressed)
         return share_of(self.settings.held_limit_bytes, len(self.local_sessions), is_scarce)

@@ -4,9 +4,9 @@ A peer decides how much work one event causes: a lost connection may have had te
 links. The first steps are done immediately and the rest is deferred. Between two turns the router
 serves everything else (docs/decisions/0090-work-goes-on-in-later-turns.md).
 
-One round of the event loop may have very many such events: thousands of connections may be lost
-together. All turns of a round share one budget of steps that are done immediately. When it is used
-up, work is deferred from its first step (docs/decisions/0091-one-budget-for-each-round.md).
+Many such events may come in one round of the event loop: thousands of connections may be lost
+together. So all turns of a round share one budget of immediate steps. When the budget is used up,
+work is deferred from its first step on (docs/decisions/0091-one-budget-for-each-round.md).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Task(Protocol):
 
 
 class Deferred:
-    """Unfinished tasks of one router; they take turns, one step each."""
+    """Queue of a router's unfinished tasks, which take turns, one step each."""
 
     def __init__(self) -> None:
         self.tasks: deque[Task] = deque()
@@ -85,9 +85,9 @@ class Deferred:
     ) -> None:
         """Do the first `steps` steps of a task immediately and defer the others.
 
-        Fewer steps are done immediately if the budget of this round allows fewer; within
-        `all_at_once` all of them are. `before_deferring` is called if any are deferred. Each step
-        takes as long as `weight` ordinary ones.
+        If the budget of this round is used up earlier, fewer steps are done immediately; within
+        `all_at_once`, all are. `before_deferring` is called if any steps are deferred. A step takes
+        as long as `weight` ordinary ones.
         """
         while not self._defers or (steps > 0 and self.left >= weight):
             steps -= 1
@@ -107,22 +107,22 @@ class Deferred:
     ) -> None:
         """Call `act` with each item: now with at most `at_once` of them, later with the rest.
 
-        `act` must cope with items that have changed meanwhile. `items` may also yield None, which
-        counts as an item, if finding the next one takes long. `over` is called after the last item.
+        Items may change before `act` is called with them. If finding the next item takes long,
+        `items` may yield None, which only counts as work. `over` is called after the last item.
         """
         self.start(_ItemTask(iter(items), act, over), at_once // ITEMS_PER_STEP)
 
     def run_steps(self, steps: Iterable[object], at_once: int = CHANGES_AT_ONCE) -> None:
-        """Advance an iterator to its end, where each advance does a step of a change.
+        """Advance an iterator to its end; each advance does a step of some work.
 
-        The first steps are done immediately, the others in later turns; see `process_each`.
+        At most `at_once` steps are done immediately, the others in later turns.
         """
         self.process_each(steps, _nothing, at_once=at_once)
 
     def forget(self, pieces: Iterable[object]) -> None:
-        """Free a large structure in later turns, by taking it apart: `pieces` yields its parts.
+        """Free a large structure in later turns; `pieces` removes its parts and yields them.
 
-        Freeing it as a whole, with its last reference, would take long.
+        To free the whole structure at once would take too long for one turn.
         """
         self.add(_ItemTask(iter(pieces), _nothing, None))
 
@@ -147,19 +147,19 @@ def grow_old() -> None:
 
 
 def pop_items(mapping: MutableMapping[K, V]) -> Iterator[tuple[K, V]]:
-    """Remove the items of a mapping one by one and yield each; see `Deferred.forget`."""
+    """Remove the items of a mapping one by one and yield each, for `Deferred.forget`."""
     while mapping:
         yield mapping.popitem()
 
 
 def pop_from_end(items: list[V]) -> Iterator[V]:
-    """Remove the items of a list one by one, from its end, and yield each."""
+    """Remove the items of a list one by one, from the last on, and yield each."""
     while items:
         yield items.pop()
 
 
 def _nothing(_: object) -> None:
-    """Do nothing: the iterator has done the work already."""
+    """Do nothing, because the iterator has done the work already."""
 
 
 class _ItemTask(Generic[T]):

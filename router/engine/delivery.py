@@ -1,4 +1,4 @@
-"""Deliveries on their way through the router: sender, receiver, and what is not settled yet.
+"""Deliveries on their way through the router, each with its sender, receiver and settlement.
 
 A delivery that goes to one receiver is a single object in two unsettled lists, that of the session
 that received it and that of the session that sent it. A copy for each of several receivers is a
@@ -20,8 +20,8 @@ STUCK_OUTGOING = 2
 class Delivery:
     """Transfer of a message between two links (section 2.6.12), as the router sees it.
 
-    Made by `Delivery.__new__(Delivery)`: every field then has its default, and the compiled build
-    creates the object without a call into Python.
+    Create deliveries with `Delivery.__new__(Delivery)`, which gives every field its default. This
+    skips `__init__`, so the compiled build creates the object without a call into Python.
     """
 
     # the link it was received on, which is never None; incoming_open until it is settled towards
@@ -147,9 +147,9 @@ DEFAULTS: dict[str, object] = {
 
 
 def set_defaults(kind: type, defaults: Mapping[str, object]) -> None:
-    """Give all objects of a class these fields, including objects that are made by `__new__`.
+    """Set default values on a class, for objects that are created with `__new__` alone.
 
-    Objects of a compiled class have all their fields, zero or None, from allocation on.
+    A compiled class needs no defaults, because its fields are zero or None from allocation on.
     """
     for name, default in defaults.items():
         if not hasattr(kind, name):

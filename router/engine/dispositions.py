@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from router.engine.session import Session
 
     class Working(Protocol):
-        """Connection as this module uses it: its unfinished frame, and the work left in a turn."""
+        """Interface of `Connection` that this module uses: unfinished work, and a turn's budget."""
 
         unfinished: Unfinished | None
 
         def try_deduct_work(self, count: int) -> bool:
-            """Return whether this turn has work left; if so, deduct the work of `count` frames."""
+            """Deduct the work of `count` frames; return False if the turn's budget is used up."""
 
 
 # The work for one delivery of a range, counted in per-message frames (`Connection.deduct_work`).
@@ -36,7 +36,8 @@ STEP = 16
 class RestOfRange:
     """Unprocessed part of a disposition's range.
 
-    Made by `RestOfRange.__new__(RestOfRange)`.
+    Created with `RestOfRange.__new__(RestOfRange)`, without `__init__`, to save time for each
+    disposition.
     """
 
     session: Session
@@ -49,16 +50,15 @@ class RestOfRange:
     count: int
 
     def go_on(self) -> bool:
-        """Process as much of the range as the turn has room for; return whether it is done."""
+        """Process more of the range within the turn's budget of work; return whether it is done."""
         return go_on(self)
 
 
 def process(session: Session, frame: DispositionFrame) -> None:
     """Pass the state in a disposition to the core for each delivery in its range.
 
-    Unknown ids are ignored. The part of the range that does not fit into this turn is left in
-    `Connection.unfinished`. Raises amqp:invalid-field at session scope for a range that runs
-    backwards.
+    Unknown ids are ignored. What does not fit into this turn is stored in `Connection.unfinished`,
+    for later turns. Raises amqp:invalid-field at session scope if the range runs backwards.
     """
     if not frame.settled and frame.state_code == codes.NO_STATE:
         return  # the disposition neither settles nor has a state
@@ -85,7 +85,7 @@ def process(session: Session, frame: DispositionFrame) -> None:
 
 
 def go_on(rest: RestOfRange) -> bool:
-    """Process as much of a range as the turn has room for; return whether it is done."""
+    """Process more of a range within the turn's budget of work; return whether it is done."""
     session = rest.session
     connection: Working = session.connection
     frame = rest.frame

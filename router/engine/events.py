@@ -1,7 +1,7 @@
-"""Events: rare occurrences on a connection; deliveries are passed by direct calls instead.
+"""Events: what happens rarely on a connection, as the engine reports it to the handler.
 
-Each event is handed to the handler in the order of the wire, after the engine's own state has
-changed.
+Events are passed in the order of the wire, after the engine has changed its own state. Deliveries
+are too many for events, and are passed by direct calls instead.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class SaslInitReceived:
-    """Mechanism chosen by a client; answer with `connection.sasl_outcome` (section 5.3.2)."""
+    """Event: a client has sent its SASL init; answer with `connection.sasl_outcome`."""
 
     mechanism: str
     initial_response: bytes
@@ -29,16 +29,16 @@ class SaslInitReceived:
 
 @attrs.frozen
 class OpenReceived:
-    """Open of a peer that dialled us; `opening.refuse` refuses it."""
+    """Event: a peer that connected to us has sent its open; `opening.refuse` can refuse it."""
 
     remote_open: Open
 
 
 @attrs.frozen
 class ConnectionRefused:
-    """Refusal of a peer's open, with the error that is sent to the peer.
+    """Event: we have refused a peer's open with an error, which is sent to the peer.
 
-    `ConnectionClosed` follows.
+    A `ConnectionClosed` event follows.
     """
 
     remote_open: Open
@@ -47,9 +47,9 @@ class ConnectionRefused:
 
 @attrs.frozen
 class OpenRefused:
-    """Open of a peer that we dialled, announcing a refusal.
+    """Event: a peer that we connected to announces in its open that it refuses the connection.
 
-    There is no `ConnectionOpened`. The reason comes with the peer's close.
+    No `ConnectionOpened` event follows. The peer gives the reason in its close.
     """
 
     remote_open: Open
@@ -57,16 +57,16 @@ class OpenRefused:
 
 @attrs.frozen
 class ConnectionOpened:
-    """Connection that is open: both opens have been exchanged."""
+    """Event: the connection is open, because both opens have been exchanged."""
 
     remote_open: Open
 
 
 @attrs.frozen
 class ConnectionClosed:
-    """End of a connection: closed by either side, failed, or its socket lost.
+    """Event: the connection has ended: it was closed by either side, failed, or lost its socket.
 
-    `error` is None for an orderly close; `by_peer` says whether the peer ended the connection.
+    `error` is None for an orderly close. `by_peer` says whether the peer ended the connection.
     """
 
     error: Error | None
@@ -75,17 +75,17 @@ class ConnectionClosed:
 
 @attrs.frozen
 class SessionBegun:
-    """Session that has begun: both begins have been exchanged."""
+    """Event: a session has begun; both begins have been exchanged."""
 
     session: Session
 
 
 @attrs.frozen
 class SessionEnded:
-    """End of a session; its links were reported as detached before.
+    """Event: a session has ended; `LinkDetached` events for its links came before.
 
-    `by_peer` says whether the peer ended the session, or the connection with which it was lost. In
-    the latter case only `ConnectionClosed` has the error.
+    `by_peer` says whether the peer ended the session or its connection. If the connection ended,
+    the error is only in `ConnectionClosed`.
     """
 
     session: Session
@@ -95,14 +95,14 @@ class SessionEnded:
 
 @attrs.frozen
 class LinkAttachReceived:
-    """Attach from the peer; answer with `attaching.accept` or `attaching.refuse`."""
+    """Event: the peer has sent an attach; answer with `attaching.accept` or `attaching.refuse`."""
 
     link: Link
 
 
 @attrs.frozen
 class LinkRefused:
-    """Refusal of a peer's attach, with the error that is sent to the peer."""
+    """Event: we have refused a peer's attach with an error, which is sent to the peer."""
 
     link: Link
     error: AmqpError
@@ -110,9 +110,9 @@ class LinkRefused:
 
 @attrs.frozen
 class LinkStolen:
-    """Attached link that takes its name from `previous`, which is about to be closed.
+    """Event: `link` steals the name of the link `previous`, which is about to be closed.
 
-    `LinkDetached` follows, on the connection of `previous`.
+    A `LinkDetached` event for `previous` follows, on its connection.
     """
 
     link: Link
@@ -121,9 +121,9 @@ class LinkStolen:
 
 @attrs.frozen
 class LinkStealingRefused:
-    """Attach that is refused because its name belongs to `holder`, which the peer may not steal.
+    """Event: `link` is refused because its name belongs to `holder`, which the peer may not steal.
 
-    `LinkRefused` follows.
+    A `LinkRefused` event follows.
     """
 
     link: Link
@@ -132,9 +132,9 @@ class LinkStealingRefused:
 
 @attrs.frozen
 class LinkSuspended:
-    """Suspension of a link that has ended: our terminus stays, with its unsettled deliveries.
+    """Event: a link is suspended; our terminus is kept, with its unsettled deliveries.
 
-    `LinkDetached` follows.
+    `unsettled` is how many they are. A `LinkDetached` event follows.
     """
 
     link: Link
@@ -143,9 +143,9 @@ class LinkSuspended:
 
 @attrs.frozen
 class LinkResumed:
-    """Attach that resumes the link `previous`, which was suspended or stolen.
+    """Event: an attach resumes the link `previous`, which was suspended or stolen.
 
-    `unsettled` is how many deliveries are in doubt. `LinkAttachReceived` follows.
+    `unsettled` is how many deliveries are in doubt. A `LinkAttachReceived` event follows.
     """
 
     link: Link
@@ -155,7 +155,7 @@ class LinkResumed:
 
 @attrs.frozen
 class FlowIgnored:
-    """Flow for a handle whose link, `link_id`, the peer had already detached.
+    """Event: a flow was ignored because the peer had already detached its link, `link_id`.
 
     The flow is a late answer to a drain of ours.
     """
@@ -166,18 +166,18 @@ class FlowIgnored:
 
 @attrs.frozen
 class LinkAttached:
-    """Answer of the peer to our attach; a terminus of None means that a detach follows."""
+    """Event: the peer has answered our attach; if the answer lacks a terminus, a detach follows."""
 
     link: Link
 
 
 @attrs.frozen
 class LinkDetached:
-    """End or suspension of a link: by the peer, by us, or with its session or connection.
+    """Event: a link was detached or closed, or was lost with its session or connection.
 
-    `closed` distinguishes a close from a mere detach. `lost` says that there was no detach: then
-    `error` is the reason for which the session or connection ended. `by_peer` says whether the peer
-    ended the link, or the session or connection with which it was lost.
+    `closed` distinguishes a close from a detach. `lost` says that there was neither; `error` is
+    then the reason why the session or connection ended. `by_peer` says whether the peer ended the
+    link, session or connection.
     """
 
     link: Link

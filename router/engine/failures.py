@@ -1,4 +1,4 @@
-"""Reasons why there is no connection, by kind and in words."""
+"""Reasons why a connection failed, each with its kind and a text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from router.engine.events import ConnectionClosed
 
 
 class NetworkCondition(enum.StrEnum):
-    """Reason why two routers cannot be connected; its value is the symbol sent to the peer."""
+    """Error condition for routers that cannot be connected; the value is the symbol on the wire."""
 
     NOT_A_ROUTER = "trioute:not-a-router"
     OTHER_VERSION = "trioute:protocol-version"
@@ -40,7 +40,7 @@ LONGEST_REASON: Final = 300
 
 @attrs.frozen
 class Failure:
-    """Reason why there is no connection: `kind` is a key of `FAILURES`, `reason` is for people."""
+    """Reason why a connection failed: `kind` is a key of `FAILURES`, `reason` a text for people."""
 
     kind: str
     reason: str
@@ -60,7 +60,10 @@ FAILURES: Final = {
 
 
 def failure_of(closed: ConnectionClosed | None, was_open: bool, was_refused: bool) -> Failure:
-    """Return why a connection ended; `was_refused`: the peer's open announced a refusal."""
+    """Return why a connection ended.
+
+    `was_refused` says whether the peer's open announced a refusal.
+    """
     error = None if closed is None else closed.error
     if closed is None or error is None:
         return Failure("closed", "the peer has closed the connection")

@@ -1,7 +1,7 @@
-"""Flows: the flow state of a session and of its links (section 2.7.4).
+"""Receive and send flows: the flow state of a session and of its links (section 2.7.4).
 
-There is one flow for each batch of messages. The session notes when one is due and writes it at the
-end of the turn.
+One flow suffices for a batch of messages: the session notes that a flow is due, and writes the flow
+at the end of the turn.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ def process(session: Session, frame: FlowFrame) -> None:
 def answer_drain(link: OutgoingLink) -> None:
     """Answer a receiver's drain, once, if no credit is left (section 2.6.7).
 
-    The answer waits until a delivery that is being sent is complete. On a routed link, the sender
-    at the other end answers.
+    If a delivery is only partly sent, the answer has to wait. On a routed link, the sender at the
+    other end answers.
     """
     if link.drain_due and link.credit == 0 and link.current is None and not link.is_routed:
         link.drain_due = False
@@ -94,7 +94,8 @@ def answer_drain(link: OutgoingLink) -> None:
 def prepare_opening(session: Session) -> bool:
     """Return whether a session's window can be opened far enough to be worth a flow.
 
-    If not, the opening is delayed. If so, and a large message passes through, the window may grow.
+    Otherwise the opening is delayed. A window that can be opened may also grow, if a large message
+    passes through.
     """
     connection = session.connection
     window = session.window
@@ -118,7 +119,7 @@ def prepare_opening(session: Session) -> bool:
 
 
 def delay_opening(session: Session) -> None:
-    """Delay the opening of a session's window, because it could only be opened a little now."""
+    """Delay the opening of a session's window, which could only be opened a little now."""
     window = session.window
     connection = session.connection
     window.delayed_since = connection.turn.now
@@ -144,7 +145,7 @@ def open_delayed_windows(connection: Connection) -> None:
 
 
 def write(session: Session, link: Link | None) -> None:
-    """Write a flow for the session, with the state of `link` if it is given."""
+    """Write a flow for the session, with the flow state of `link` unless that is None."""
     if link is None:
         write_flow(
             session.outbox.output, session.channel, session.next_incoming_id, session.window.size,
@@ -167,7 +168,7 @@ def write(session: Session, link: Link | None) -> None:
 
 
 def _write_with_extras(session: Session, link: Link, available: int) -> None:
-    """Write a flow that passes on another peer's echo flag and properties.
+    """Write a flow that passes on the echo flag and properties from a routed link's other end.
 
     Properties that are too long for a frame are omitted.
     """

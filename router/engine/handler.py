@@ -1,9 +1,9 @@
 """Handler interface: the object to which the engine passes deliveries and events.
 
-The core's forwarder implements it, and so does the command line's client. Deliveries are passed by
-direct calls, because there are millions of them; everything rare is passed as an event. Both come
-in the order of the wire. A handler answers by calling methods of the session and link that it was
-given.
+The core's forwarder implements this interface, and so does the command line's client. Deliveries
+are passed by direct calls, because there are millions of them. Everything rare is passed as an
+event. Both are passed in the order of the wire. A handler answers by calling methods of the session
+or link concerned.
 """
 
 from __future__ import annotations
@@ -22,35 +22,36 @@ if TYPE_CHECKING:
 
 
 class Handler:
-    """Upward interface of one or many connections; every method is meant to be overridden."""
+    """Base of handlers, which serve one or many connections and override the methods they need."""
 
     def transfer_received(self, delivery: Delivery, frame: TransferFrame) -> None:
-        """Process a frame of `delivery`; its payload is kept nowhere but in the frame."""
+        """Process a frame of a delivery; after this call the engine does not keep the payload."""
 
     def transfer_aborted(self, delivery: Delivery) -> None:
         """Process a delivery that its sender aborted before its last frame."""
 
     def outcome_received(self, delivery: Delivery, frame: DispositionFrame) -> None:
-        """Process the state of an outgoing delivery from its receiver, settled or not."""
+        """Process an outgoing delivery's state from its receiver, who may also have settled it."""
 
     def settlement_received(self, delivery: Delivery, frame: DispositionFrame) -> None:
-        """Process the state of an incoming delivery from its sender, settled or not."""
+        """Process an incoming delivery's state from its sender, who may also have settled it."""
 
     def credit_received(self, link: OutgoingLink) -> None:
-        """Process a receiver's flow: it changes the link's credit, or asks for a drain."""
+        """Process a receiver's flow, which may change the link's credit or ask for a drain."""
 
     def flow_received(self, link: IncomingLink) -> None:
-        """Process a sender's flow: the credit that a drain used up, or the messages available."""
+        """Process a sender's flow: an answer to a drain, or the count of available messages."""
 
     def available(self, link: OutgoingLink) -> int:
-        """Return how many messages wait for credit on this link: the `available` of a flow."""
+        """Return how many messages wait for credit on a link: `available` in the link's flows."""
         return 0
 
     def room_made(self, connection: Connection, session: Session | None) -> None:
-        """Send on links that waited until a session's window opened or congestion ended.
+        """Resume sending on links that waited for a session's window or for the end of congestion.
 
-        The links are in `session.blocked_links`. `session` is None for the end of congestion: then
-        the links are in `blocked_links` of the connection's outbox.
+        If `session` is given, its window has opened, and the links are in `session.blocked_links`.
+        If `session` is None, congestion has ended, and the links are in
+        `connection.outbox.blocked_links`.
         """
 
     def event_received(self, connection: Connection, event: Event) -> None:

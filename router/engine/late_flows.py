@@ -1,9 +1,9 @@
 """Late flows: answers to a drain that come after their link was detached.
 
-A flow for a handle without an attached link ends its session (2.7.4). But some clients, such as
-fe2o3-amqp, may detach a link just before they answer a drain on it. So one flow is ignored for each
-link that the peer detached without answering our drain
-(docs/decisions/0089-few-and-wide-windows.md, at its end).
+A flow for a handle without an attached link is an error that ends the session (2.7.4). But some
+clients, such as fe2o3-amqp, may detach a link just before they answer a drain. So one flow is
+ignored for each link that the peer detached without answering our drain (the last part of
+docs/decisions/0089-few-and-wide-windows.md).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MOST: Final = 64
 
 
 def expect(link: Link) -> None:
-    """Remember the handle of a link that its peer detached with a drain unanswered."""
+    """Remember the handle of a detached link if the peer has not answered our drain of the link."""
     if not (isinstance(link, IncomingLink) and link.drain_unanswered):
         return
     session = link.session
@@ -36,7 +36,7 @@ def expect(link: Link) -> None:
 
 
 def forget(session: Session, handle: int) -> None:
-    """Stop expecting a late flow for a handle: a link is attached to it again."""
+    """Stop expecting a late flow for a handle, to which a link is attached again."""
     if session.late_handles:
         session.late_handles.pop(handle, None)
 
@@ -44,8 +44,8 @@ def forget(session: Session, handle: int) -> None:
 def ignore_flow(session: Session, handle: int) -> None:
     """Ignore one flow for a handle if it is the late answer to a drain.
 
-    Raises amqp:session:unattached-handle otherwise, or amqp:connection:framing-error if the handle
-    is above handle-max.
+    For any other flow, raises amqp:session:unattached-handle, or amqp:connection:framing-error if
+    the handle is above handle-max.
     """
     late = session.late_handles
     link_id = late.pop(handle, None) if late else None

@@ -1,7 +1,7 @@
 """Our endpoints of links: the incoming one receives, the outgoing one sends.
 
-An endpoint holds the link's flow state (section 2.6.7) and does not interpret messages: `owner` is
-an object that the core attached to it. Directions are seen from the router: a client's *sender*
+An endpoint holds the link's flow state (section 2.6.7) and does not interpret messages. The core
+keeps an object of its own in `owner`. Directions are seen from the router: a client's *sender*
 attaches to an `IncomingLink`.
 """
 
@@ -111,11 +111,11 @@ class Link:
         return self.state == ATTACHED
 
     def is_lost(self) -> bool:
-        """Return whether the link is neither attached nor waiting for our answer to its attach."""
+        """Return False while the link is attached or the peer's attach awaits our answer."""
         return self.state not in (ATTACHED, ATTACH_RCVD)
 
     def count_outcome(self, code: int, count: int) -> None:
-        """Count settled deliveries by their outcome."""
+        """Count `count` settled deliveries that had the outcome with descriptor `code`."""
         if code == codes.ACCEPTED:
             self.accepted += count
         elif code == codes.REJECTED:
@@ -126,14 +126,14 @@ class Link:
             self.modified += count
 
     def count_delay(self, age_s: float, count: int) -> None:
-        """Count deliveries whose age is more than one second, or more than ten."""
+        """Count deliveries as delayed if their age is more than one second, or more than ten."""
         if age_s > LONG_S:
             self.delayed_10s += count
         elif age_s > DELAY_S:
             self.delayed_1s += count
 
     def drop(self) -> None:
-        """Break the reference cycles of a link that has ended; release it if it is detached."""
+        """Break the reference cycles of a link that has ended; end the charge if it is detached."""
         self.deliveries = 0
         if self.blocked_in is not None:
             self.blocked_in.remove(self)
@@ -179,7 +179,7 @@ class IncomingLink(Link):
         return True
 
     def apply_flow(self, frame: FlowFrame) -> None:
-        """Apply a sender's flow, whose delivery-count is ahead of ours if it answers a drain."""
+        """Apply a sender's flow; in the answer to a drain, its delivery-count is ahead of ours."""
         if frame.has_delivery_count:
             used = serial.distance(self.delivery_count, frame.delivery_count)
             if 0 < used <= self.credit:
@@ -193,7 +193,7 @@ class IncomingLink(Link):
         self.announced_at = self.delivery_count
 
     def available(self) -> int:
-        """Return how many messages the sender announced, less those received since; at least 0."""
+        """Return how many messages the sender has announced and not sent since; at least 0."""
         came = serial.ahead(self.announced_at, self.delivery_count)
         self.announced_available = max(self.announced_available - came, 0)
         self.announced_at = self.delivery_count

@@ -2,8 +2,8 @@
 
 A connection may have many thousands of links, and many connections may be lost in one round of the
 event loop. So the first links are ended in the turn of the loss, and the others in later turns
-(`deferred`). Until then, a lost link still belongs to its address, but nothing can be sent on it:
-its session has an outbox without room.
+(`deferred`). Until then, a lost link still belongs to its address. But nothing can be sent on it,
+because its session's outbox has no room.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ class LostSessions:
         self._over = over
 
     def start(self, before_deferring: Callable[[], None] | None = None) -> None:
-        """Lose the first links immediately, and the others in later turns.
+        """End the first links immediately, and the others in later turns.
 
-        `before_deferring` is called only if links are left for later turns. It writes the last
+        If links are left for later turns, `before_deferring` is called first, to write the last
         frames to the peer.
         """
 
@@ -70,7 +70,7 @@ class LostSessions:
         self._turn.deferred.start(self, AT_ONCE, defer)
 
     def step(self) -> bool:
-        """Lose the next link, or end the session if it has no links left."""
+        """End the next link, or a session without links; return whether anything is left to do."""
         if self._sessions and self._sessions[0].local_links:
             self._lose_next(self._sessions[0])
             return True
@@ -88,19 +88,19 @@ class LostSessions:
         return False
 
     def defer(self) -> None:
-        """Give the remaining sessions an outbox that leads nowhere, so that they send nothing."""
+        """Give the remaining sessions an outbox that is never sent, so that they send nothing."""
         outbox = self._outbox()
         for session in self._sessions:
             session.outbox = outbox
 
     def _outbox(self) -> Outbox:
-        """Return the outbox that is shared by all sessions that are over."""
+        """Return the outbox without room that these lost sessions share."""
         if self._null_outbox is None:
             self._null_outbox = null_outbox(self._turn)
         return self._null_outbox
 
     def _lose_next(self, session: Session) -> None:
-        """Lose the link with the next handle in use, if it is among the next `HANDLES_A_STEP`."""
+        """End the link with the next handle in use; try at most `HANDLES_A_STEP` handles."""
         # just making a list of so many links would take long
         for _ in range(HANDLES_A_STEP):
             link = session.local_links.get(self._handle)

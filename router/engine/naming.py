@@ -1,4 +1,4 @@
-"""Names of links for operators: in the log, in traces and in management."""
+"""Names for links, as operators see them in the log, in traces and in management."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def link_identity(link: Link) -> str:
 def link_address(link: Link) -> str | None:
     """Return the address of a link; None if it has none, for example as an anonymous sender.
 
-    It is the address in our attach, which names a dynamic node, or else the one in the peer's.
+    This is the address in our own attach, which names a dynamic node, or else in the peer's attach.
     """
     is_outgoing = isinstance(link, OutgoingLink)
     for attach in (link.attach, link.remote_attach):

@@ -1,4 +1,4 @@
-"""Numbers in use: channels of a connection's sessions, handles of a session's links."""
+"""Sets of numbers in use: a connection's channels, or the handles of a session's links."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Life of a connection: headers, open, heartbeats and close (sections 2.2 and 2.4).
 
-Functions over `Connection`; none of them runs once per message. A server answers a header that it
-does not support with one that it supports, and closes the socket (section 2.2.1).
+These functions work on `Connection`; none of them runs once per message. A server answers a header
+that it does not support with one that it supports, and closes the socket (section 2.2.1).
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ CLOSED_STATES = (
 
 
 def move(connection: Connection, act: Act) -> None:
-    """Change the connection's state by an action, according to the state table."""
+    """Move the connection to the state that follows an action in the state table."""
     connection.state = int(next_connection_state(connection.state, act))
 
 
@@ -96,7 +96,7 @@ def write_frame(connection: Connection, channel: int, performative: Composite) -
 
 
 def start(connection: Connection) -> None:
-    """Send the first header, as the side that dialled."""
+    """Send the first header, as the side that opened the connection."""
     if connection.settings.sasl_mechanisms:
         write(connection, SASL_HEADER)
     else:
@@ -137,7 +137,7 @@ def header_received(connection: Connection, header: bytes) -> None:
 
 
 def _header_answered(connection: Connection, header: bytes) -> None:
-    """As the client, give up unless the server's header is the one that we sent."""
+    """Process the header with which the server answers; give up if it differs from ours."""
     state = ConnectionState(connection.state)
     if header == SASL_HEADER and state is ConnectionState.START:
         connection.phase = SASL_PHASE
@@ -156,7 +156,7 @@ def _header_answered(connection: Connection, header: bytes) -> None:
 
 
 def refuse_header(connection: Connection, data: bytes) -> None:
-    """Close because of a wrong header; a server first sends one that it supports (2.2.1)."""
+    """Close because of a wrong header; as server, first send a header that we support (2.2.1)."""
     if not connection.is_client:
         settings = connection.settings
         wants_sasl = settings.sasl_mechanisms and settings.sasl_required and connection.user is None
@@ -190,9 +190,9 @@ def _looks_like(connection: Connection, data: bytes) -> str:
 def send_open(connection: Connection) -> None:
     """Send our open.
 
-    Until the peer's open is read, a frame has 512 octets at most (section 2.4.1). A server leaves
-    out properties that do not fit into the peer's frames. A client gives up if its open does not
-    fit, because its peer may wait for the properties.
+    Until the peer's open is received, a frame may have at most 512 octets (section 2.4.1). If the
+    open is too large for the peer, a server omits its properties. A client gives up, because its
+    peer may need the properties.
     """
     opened = own_open(connection.settings, connection.number)
     limit = connection.remote_max_frame_size
@@ -213,7 +213,7 @@ def send_open(connection: Connection) -> None:
 
 
 def own_open(settings: ConnectionSettings, number: int = 0) -> Open:
-    """Return the open that an endpoint with these settings sends on connection `number`."""
+    """Return the open that an endpoint with these settings sends, with the connection's number."""
     properties = {Symbol(k): v for k, v in settings.properties.items()}
     if number:
         properties[CONNECTION_NUMBER] = number
@@ -330,7 +330,7 @@ def refuse(connection: Connection, error: AmqpError) -> None:
 
 
 def close(connection: Connection, error: AmqpError | None) -> None:
-    """Send a close, with or without an error; if no open can be sent yet, close the socket."""
+    """Send a close, with an error or None; if no open can be sent before it, close the socket."""
     state = ConnectionState(connection.state)
     if connection.phase == OVER_PHASE:
         return
@@ -406,7 +406,7 @@ def lose(connection: Connection) -> None:
 
 
 def tick(connection: Connection) -> None:
-    """Send heartbeats; close on silence, give up on a handshake or close that takes too long."""
+    """Send heartbeats; close if the peer is silent; give up on a slow handshake or close."""
     now = connection.turn.now
     settings = connection.settings
     if connection.phase == OVER_PHASE:

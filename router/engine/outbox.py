@@ -1,8 +1,9 @@
 """Outbox of a connection, and the turn that knows which connections have something to send.
 
-A turn is one pass of the loop over something that was received. Code that writes into an outbox, or
-notes a disposition or flow to be written, calls `touch`. At the end of the turn the shell sends
-each touched connection once. There is only one thread, so a plain list is enough.
+A turn is one pass of the event loop over something that was received. Code that writes into an
+outbox, or notes that a disposition or flow is due, calls `touch`. At the end of the turn the shell
+sends the output of each touched connection once. There is only one thread, so a plain list is
+enough.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ CONGESTED_BYTES = 512 * 1024
 
 
 class Turn:
-    """One pass of the event loop: its time, and the connections that have something to send.
+    """Current pass of the event loop: its time, and the connections that have something to send.
 
-    `now` is in seconds on a monotonic clock. `is_pressed` says that too many messages wait in the
-    router to accept more. `lendable_bytes` is how many octets are left to lend to the windows of
-    senders of large messages (`window`).
+    `now` is in seconds on a monotonic clock. `is_pressed` says that so many messages wait in the
+    router that no more should be received. `lendable_bytes` is how many octets can still be lent to
+    session windows for large messages (`window`).
     """
 
     def __init__(self) -> None:
@@ -45,8 +46,8 @@ class Turn:
 class Outbox:
     """Output buffer of one connection, and its place in the turn.
 
-    While it is `congested`, many octets wait for the socket and no delivery should be written.
-    Deliveries wait in the core instead, where another connection can still take them.
+    While `congested` is True, many octets wait for the socket and no delivery should be written.
+    Deliveries wait in the core instead, where they can still be sent to another connection.
     """
 
     def __init__(self, turn: Turn, connection: Any) -> None:
@@ -74,14 +75,14 @@ class Outbox:
         return False
 
     def close(self) -> None:
-        """Break the reference cycle with the connection and drop the buffer."""
+        """Discard the output, and the queue of waiting links, which refers to the connection."""
         self.output.clear()
         self.congested = False
         self.blocked_links = None
 
 
 def null_outbox(turn: Turn) -> Outbox:
-    """Return a new outbox for a session that is over: it has no room and is never sent."""
+    """Return an outbox for a session that has ended: it has no room, and is never sent."""
     outbox = Outbox(turn, None)
     outbox.in_turn = True
     outbox.congested = True

@@ -1,8 +1,8 @@
 """Rare transfers: settle modes, delivery states, aborted and resumed deliveries (section 2.7.5).
 
 In a transfer, a sender may ask for a settle mode other than the link's, or set a delivery state,
-which the receiver gets with the first transfer. We write such transfers to abort a delivery, or to
-resume a delivery of a suspended link.
+which is passed on to the receiver in the first transfer. The router itself writes rare transfers to
+abort a delivery, or to resume a delivery of a suspended link.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ RESUMED = 4
 def note_first_transfer(delivery: Delivery, frame: TransferFrame) -> bool:
     """Note the state and settle mode of an incoming delivery from its first transfer.
 
-    If the transfer has no settle mode, the link's applies. Returns False if the link had to be
-    detached.
+    If the transfer has no settle mode, the link's mode applies. Returns False if the transfer was
+    not allowed, so that the link was detached.
     """
     link = delivery.incoming
     if link.is_routed:
@@ -67,9 +67,9 @@ def note_first_transfer(delivery: Delivery, frame: TransferFrame) -> bool:
 
 
 def _keep_transfer_fields(delivery: Delivery, frame: TransferFrame) -> bool:
-    """Keep the settle mode, state and resume flag of a first transfer, to pass them on.
+    """Keep the settle mode, state and resume flag of a routed link's transfer, to pass them on.
 
-    This is for routed links. Returns False if the link had to be detached.
+    Returns False if the state was too large to keep, so that the link was detached.
     """
     delivery.state = NULL
     if frame.state_end:
@@ -93,7 +93,8 @@ def _keep_transfer_fields(delivery: Delivery, frame: TransferFrame) -> bool:
 def ignore(session: Session, frame: TransferFrame) -> None:
     """Ignore a transfer on a link that is being detached.
 
-    Raises amqp:session:errant-link if the peer must have seen the detach before it sent this.
+    Raises amqp:session:errant-link if the peer must have known of the detach when it sent the
+    transfer.
     """
     expected = session.expected_delivery_id
     if frame.has_delivery_id and (expected < 0 or frame.delivery_id == expected):
@@ -105,8 +106,8 @@ def ignore(session: Session, frame: TransferFrame) -> None:
 def check_later_transfer(delivery: Delivery, frame: TransferFrame) -> bool:
     """Check a later transfer of a delivery, and treat its state like that of a disposition.
 
-    Returns False if the link had to be detached. Raises AmqpError at session scope if the transfer
-    belongs to another delivery.
+    Returns False if the state is transactional and the link was detached for that. Raises AmqpError
+    at session scope if the transfer belongs to another delivery.
     """
     violations.check_continuation(delivery, frame)
     state = _state_of(frame, delivery.incoming.is_routed) if frame.state_end else None
@@ -124,7 +125,7 @@ def check_later_transfer(delivery: Delivery, frame: TransferFrame) -> bool:
 
 
 def _state_of(frame: TransferFrame, has_received: bool = False) -> bytes | None:
-    """Return a transfer's state as octets; None for the state received, unless `has_received`.
+    """Return a transfer's encoded state; None for state received, unless `has_received` is True.
 
     Raises amqp:decode-error if the octets are not a state.
     """
@@ -142,9 +143,9 @@ def _code_of(state: bytes) -> int:
 
 
 def send_stated(delivery: Delivery, view: Octets, start: int, end: int, more: bool) -> int:
-    """Write a delivery like `Session.send`, with its state in the first transfer.
+    """Write a delivery as `Session.send` does, but with a delivery state in the first transfer.
 
-    A state that is too long for a frame is omitted.
+    A state that is too long for a frame is omitted. Returns the offset reached.
     """
     link = delivery.outgoing
     session = link.session
@@ -210,7 +211,7 @@ def _written(session: Session) -> None:
 
 
 def abort(delivery: Delivery) -> None:
-    """Abort a half-sent delivery: tell the receiver that the rest will not follow."""
+    """Abort a delivery of which a part has been sent."""
     link = delivery.outgoing
     session = link.session
     session.close_outgoing(delivery)
@@ -222,7 +223,7 @@ def abort(delivery: Delivery) -> None:
 
 
 def abort_whole(delivery: Delivery) -> None:
-    """Write one aborted transfer for a delivery that its sender has aborted; it uses up credit."""
+    """Abort a delivery of which nothing has been sent, by one transfer without payload."""
     link = delivery.outgoing
     session = link.session
     session.close_outgoing(delivery)
@@ -244,9 +245,9 @@ def resume(
 ) -> int:
     """Write the first transfer of a resumed delivery (section 2.6.13).
 
-    The delivery keeps its tag and gets a new id on this link, which must be able to send. Returns
-    how many octets of the payload were written; `Session.send` writes the rest. A state that is too
-    long for a frame is omitted.
+    The delivery keeps its tag and gets a new id. The link must be able to send. Returns how many
+    octets of the payload were written; `Session.send` writes the rest. A state that is too long for
+    a frame is omitted.
     """
     session.begin_outgoing(link, delivery)
     if settled or aborted:

@@ -1,7 +1,7 @@
 """SASL layer of a connection, as client and as server (section 5.3).
 
-Functions over `Connection`; the protocol headers before and after the SASL frames are read in
-`opening`.
+These functions work on `Connection`. The protocol headers before and after the SASL frames are
+processed in `opening`.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def _choose_mechanism(connection: Connection, frame: SaslMechanisms) -> None:
 
 
 def _refusal(settings: ConnectionSettings, code: SaslCode) -> str:
-    """Return the meaning of a SASL outcome in words (section 5.3.3.6)."""
+    """Return an error text for a SASL outcome other than ok (section 5.3.3.6)."""
     if code is SaslCode.AUTH:
         who = f"user {settings.sasl_username}" if settings.sasl_username else "anonymous peers"
         return f"the server refuses {who} (SASL outcome {int(code)})"
@@ -121,7 +121,7 @@ def own_init(settings: ConnectionSettings, mechanism: str) -> SaslInit:
 
 
 def outcome(connection: Connection, accepted: bool, user: str | None) -> None:
-    """As the server, send the SASL outcome; close the connection if it is a refusal."""
+    """As the server, send the SASL outcome; close the connection if the user is not accepted."""
     if connection.phase != opening.SASL_PHASE:
         return
     code = SaslCode.OK if accepted else SaslCode.AUTH

@@ -1,7 +1,7 @@
 """Serial number arithmetic: sequence numbers that wrap at 2**32 (RFC 1982, part 2 section 2.8.10).
 
-All arithmetic on delivery-ids, transfer-ids and delivery-counts goes through here, so that the
-compiled build, whose fields wrap by themselves, and the interpreted one, whose integers grow,
+All arithmetic on delivery-ids, transfer-ids and delivery-counts uses these functions. So the
+compiled build, whose integers wrap by themselves, and the interpreted one, whose integers grow,
 always agree. Like `amqp.octets`, these functions are inlined into compiled modules from
 `serial.pxd`: a call would cost more than the addition, and a message needs a dozen of them.
 """

@@ -133,7 +133,7 @@ class Session:
         self.handler.transfer_received(delivery, frame)
 
     def incoming_link(self, handle: int) -> IncomingLink | None:
-        """Return the link that a transfer names, or None if the link is detached or will be."""
+        """Return the link that a transfer names, or None if the link is or will be detached."""
         found = self.links.find(handle)
         if not isinstance(found, IncomingLink):
             raise violations.not_incoming(found, handle, self.handle_max)
@@ -141,7 +141,7 @@ class Session:
         return link if link.state == ATTACHED and link.close_error is None else None
 
     def _begin_incoming(self, link: IncomingLink, frame: TransferFrame) -> Delivery | None:
-        """Begin the delivery of a first frame; return None if the link had to be detached."""
+        """Begin a delivery with its first frame; return None if an error detached the link."""
         if not (frame.has_delivery_id and frame.has_delivery_tag):
             raise violations.incomplete(frame.has_delivery_id)
         number = frame.delivery_id
@@ -179,7 +179,7 @@ class Session:
         dispositions.process(self, frame)
 
     def flow_received(self, frame: FlowFrame) -> None:
-        """Process a flow, of the session or of one of its links."""
+        """Process a flow for the session, or for the session and one of its links."""
         flows.process(self, frame)
 
     # Outgoing frames.
@@ -195,12 +195,12 @@ class Session:
         return False
 
     def awaits_credit(self) -> bool:
-        """Return whether the link whose credit last ran out has no credit and nothing unsettled."""
+        """Return whether the link that last ran out of credit has none, and nothing unsettled."""
         link = self.local_links.get(self.no_credit_handle)
         return link is not None and link.credit == 0 and link.unsettled == 0
 
     def begin_outgoing(self, link: OutgoingLink, delivery: Delivery) -> None:
-        """Assign the delivery an id on this link and use one credit; the first `send` writes it."""
+        """Give a delivery an id and tag on a link, and use one credit; `send` writes the frames."""
         delivery.outgoing = link
         delivery.outgoing_id = self.next_delivery_id
         self.next_delivery_id = serial.add(self.next_delivery_id, 1)
@@ -288,7 +288,7 @@ class Session:
             delivery.suspended.settled(delivery, code, b"")
 
     def _merge(self, number: int, code: int) -> None:
-        """Note a state without fields for the end of the turn, merged with the one before it."""
+        """Note that a state without fields is due; merge it with the last one if possible."""
         if self.has_due and code == self.due_code and number == serial.add(self.due_last, 1):
             self.due_last = number
         else:
@@ -302,7 +302,7 @@ class Session:
     def send_state_to_receiver(
         self, delivery: Delivery, settled: bool, code: int, view: Octets, start: int, count: int
     ) -> None:
-        """Send the sender's delivery state to the receiver of a delivery.
+        """Pass a delivery state from the sender on to the receiver.
 
         An unsettled state is not sent while the output is congested.
         """
@@ -322,7 +322,7 @@ class Session:
         start: int,
         count: int,
     ) -> None:
-        """Write a disposition for one delivery, without the state's fields if they do not fit."""
+        """Write a disposition for one delivery; omit fields of a state too large for a frame."""
         if count > self.max_frame_payload:
             count = 0
             code = codes.NO_STATE if code == codes.UNREAD_STATE else code
@@ -338,7 +338,7 @@ class Session:
             self._schedule()
 
     def close_incoming(self, delivery: Delivery) -> None:
-        """Forget an incoming delivery that is settled, or that never will be settled."""
+        """Forget an incoming delivery that is settled, or that can no longer be settled."""
         if delivery.incoming_open:
             delivery.incoming_open = False
             delivery.incoming.unsettled -= 1
@@ -348,7 +348,7 @@ class Session:
             self.incoming.remove(delivery.incoming_id)
 
     def close_outgoing(self, delivery: Delivery) -> None:
-        """Forget an outgoing delivery that is settled, or that never will be settled."""
+        """Forget an outgoing delivery that is settled, or that can no longer be settled."""
         if delivery.outgoing_open:
             delivery.outgoing_open = False
             delivery.outgoing.unsettled -= 1
@@ -379,7 +379,7 @@ class Session:
         self._schedule()
 
     def use_up_credit(self, link: OutgoingLink) -> None:
-        """Answer a drain with nothing left to send: advance the delivery-count (section 2.6.7)."""
+        """Answer a drain by using up the credit: add it to the delivery-count (section 2.6.7)."""
         link.delivery_count = serial.add(link.delivery_count, link.credit)
         link.credit = 0
         link.no_credit_since = self.outbox.turn.now
@@ -387,7 +387,7 @@ class Session:
         self.schedule_link_flow(link)
 
     def held_frames_gone(self) -> None:
-        """Note that held frames have left; open the window now if worth a flow, otherwise later."""
+        """Note that held frames have been forwarded; open the window at once or with a delay."""
         self.window.is_moving = True
         # a used-up window is checked once per turn, because that check visits all links
         if self.window.size <= 0 or self.window_due or self.window.can_open(self.local_links):
@@ -412,7 +412,7 @@ class Session:
             self.connection.sessions_due.append(self)
 
     def write_due(self) -> None:
-        """Write the dispositions and flows of this turn."""
+        """Write the dispositions and flows that are due at the end of the turn."""
         self.in_due = False
         if self.has_due:
             self._write_due_disposition()

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 class ConnectionSettings:
     """Settings of our side of a connection, fixed before it starts.
 
-    If the peer is silent for `idle_timeout_s`, the connection is closed; 0 means never. Half of
-    this time is advertised, as section 2.4.5 advises.
+    If the peer is silent for `idle_timeout_s`, the connection is closed; 0 means never. Our open
+    announces half of this time, as section 2.4.5 advises.
     """
 
     container_id: str

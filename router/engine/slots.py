@@ -1,4 +1,4 @@
-"""Tables by numbers that the peer chooses: channels and handles (sections 2.5.1 and 2.6.2).
+"""Tables indexed by numbers that the peer chooses: channels and handles (2.5.1 and 2.6.2).
 
 Every frame names its session and most name a link, so a look-up has to be as cheap as a list index.
 But a peer may choose the highest possible number, so a list must not grow that long. Small numbers,

@@ -75,7 +75,7 @@ class Settling(enum.IntEnum):
 
 
 class Act(enum.Enum):
-    """Action on an endpoint: a frame sent or received; X_ERROR is X sent with an error."""
+    """Action on an endpoint: a frame sent or received; `_ERROR` means a frame with an error."""
 
     SEND_HEADER = enum.auto()
     RECV_HEADER = enum.auto()

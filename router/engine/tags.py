@@ -3,10 +3,10 @@
 A tag has to be unique among the link's unsettled deliveries. But the messages of several senders
 may leave on one link, and one sender may use a tag twice (docs/decisions/0006).
 
-A tag of up to eight octets is kept if it is greater, as a number, than all tags kept before it,
-because most senders count. The octets are read in both orders; greater in one of them is enough. A
-longer tag is kept if it is not in the set of those in use. Otherwise a tag is made from the
-delivery-id, in a form that no kept tag has.
+Most senders count, so a tag of up to eight octets is kept if it is greater, as a number, than all
+tags kept before it. Its octets are read in both orders, and one of the two numbers has to be
+greater. A longer tag is kept if it is not in the set of long tags in use. Otherwise a tag is made
+from the delivery-id, in a form that no kept tag has.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ OWN_FIRST = 0xFE
 
 
 def take(delivery: Delivery, frame: TransferFrame) -> None:
-    """Take the sender's tag from the first transfer frame of a delivery."""
+    """Store the sender's tag, from the first transfer frame, in a delivery."""
     size = frame.tag_end - frame.tag_at
     delivery.tag_size = size
     if 0 < size <= SHORT_BYTES:
@@ -44,7 +44,7 @@ def copy_tag(copy: Delivery, delivery: Delivery) -> None:
 
 
 def choose(link: OutgoingLink, delivery: Delivery) -> None:
-    """Choose the tag of a delivery that is about to leave unsettled on a link."""
+    """Choose the tag of a delivery that is about to be sent unsettled on a link."""
     delivery.kept_tag_size = 0
     if delivery.tag_size > SHORT_BYTES:
         _claim(link, delivery)
@@ -83,7 +83,7 @@ def _claim(link: OutgoingLink, delivery: Delivery) -> None:
 
 
 def keep(delivery: Delivery) -> None:
-    """Keep the tag of a delivery that leaves settled: it need not be unique."""
+    """Keep the sender's tag for a delivery that is sent settled, whose tag need not be unique."""
     if delivery.tag_size > SHORT_BYTES:
         delivery.tag = delivery.incoming_tag
     else:
@@ -91,7 +91,7 @@ def keep(delivery: Delivery) -> None:
 
 
 def release(link: OutgoingLink, delivery: Delivery) -> None:
-    """Allow the tag of a delivery that is settled on a link to be used again."""
+    """Make the tag of a settled delivery available again on a link."""
     if link.long_tags is not None:
         link.long_tags.discard(delivery.tag)
 

@@ -1,4 +1,4 @@
-"""Traffic of connections: octets on the wire, and deliveries that were begun."""
+"""Count the traffic of connections: octets on the wire, and deliveries that were begun."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from router.engine.connection import Connection
 
 @attrs.define(eq=False)
 class Traffic:
-    """Octets and deliveries that some connections received and sent; the counters only grow."""
+    """Counters of the octets and deliveries that one or more connections received and sent."""
 
     received_bytes: int = 0
     sent_bytes: int = 0
@@ -17,7 +17,7 @@ class Traffic:
     sent_deliveries: int = 0
 
     def add(self, other: Traffic) -> None:
-        """Add the traffic of other connections."""
+        """Add the counters of other connections to these."""
         self.received_bytes += other.received_bytes
         self.sent_bytes += other.sent_bytes
         self.received_deliveries += other.received_deliveries

@@ -2,9 +2,9 @@
 
 The router does not coordinate transactions. A link that is routed to a container takes part in the
 container's transactions, and its frames are passed on. On any other link the message would be
-delivered, or the outcome sent, before the transaction is discharged, so the link is detached before
-that happens. A link between routers is left alone, because it serves many senders: the router that
-a sender is connected to has refused it already, unless that router is of an older version.
+delivered, or the outcome sent, before the transaction is discharged, so the link is detached first.
+A link between routers is not detached, because it serves many senders. The router that a sender is
+connected to has already detached the sender's link, unless that router is of an older version.
 
 This runs only for frames with a transactional state, and for flows with properties.
 """
@@ -45,10 +45,9 @@ def is_transactional(state: bytes | None) -> bool:
 
 
 def refuse(link: Link) -> bool:
-    """Detach a link that is used in a transaction, if it cannot take part in one.
+    """Detach a link that is used in a transaction, unless it is routed or leads to another router.
 
-    Returns whether the link is refused: a link that is routed or leads to another router is left
-    alone.
+    Returns whether the link is refused.
     """
     if link.is_routed or link.session.connection.settings.role in _BETWEEN_ROUTERS:
         return False
@@ -75,7 +74,8 @@ def refuse_acquisition(link: Link, frame: FlowFrame) -> bool:
 def refuse_dispositions(session: Session, frame: DispositionFrame) -> bool:
     """Detach the links whose deliveries a transactional disposition names (sections 4.4.1, 4.4.2).
 
-    Returns whether all these deliveries belong to refused links, so that the disposition is done.
+    Returns whether all these deliveries belong to refused links, so that the disposition needs no
+    further processing.
     """
     beginning = min(frame.state_at + _LONGEST, frame.state_end)
     if not is_transactional(bytes(memoryview(frame.octets)[frame.state_at : beginning])):

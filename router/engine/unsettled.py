@@ -29,7 +29,7 @@ NOTED_AT_ONCE = 8
 
 
 class Unsettled:
-    """Map from delivery-id to delivery, for ids that only grow (modulo 2**32)."""
+    """Map from delivery-id to unsettled delivery, for ids that only grow (modulo 2**32)."""
 
     def __init__(self) -> None:
         self.ring: list[Delivery | None] = [None] * RING_START
@@ -51,7 +51,7 @@ class Unsettled:
         self._taken = 0
 
     def add(self, number: int, delivery: Delivery) -> None:
-        """Add a delivery under an id ahead of all others."""
+        """Add a delivery; its id must be ahead of all ids in the map."""
         if self.count == 0:
             self.base = number
             self.span = 0
@@ -75,7 +75,7 @@ class Unsettled:
         return None
 
     def replace(self, number: int, delivery: Delivery) -> None:
-        """Replace the delivery under `number`, the newest id, with another one."""
+        """Replace the newest delivery, which has the id `number`, with another one."""
         self.ring[number & self.mask] = delivery
         if self._by_link is not None and serial.distance(number, self._noted_to) > 0:
             # the id also stays in the notes of the old delivery's link, which does no harm
@@ -116,7 +116,7 @@ class Unsettled:
     def count_between(self, first: int, last: int) -> int:
         """Return how many ids from `first` to `last` are in the ring, settled or not.
 
-        The first of these ids is `start_from(first)`.
+        The ids are consecutive, from `start_from(first)` on.
         """
         start = serial.distance(self.base, first)
         end = min(self.span - 1, start + serial.distance(first, last))
@@ -124,18 +124,18 @@ class Unsettled:
         return end - start + 1 if end >= start else 0
 
     def start_from(self, first: int) -> int:
-        """Return the first id from `first` on that may be in the ring."""
+        """Return `first`, or the lowest id of the ring if that is ahead of `first`."""
         return self.base if serial.distance(first, self.base) > 0 else first
 
     def cost_between(self, first: int, last: int) -> int:
-        """Return how many ids a disposition for `first` to `last` causes to be examined."""
+        """Return how many ids have to be examined for a disposition from `first` to `last`."""
         width = serial.distance(first, last) + 1
         return self.count_between(first, last) + min(width, len(self.stragglers))
 
     def thin(self) -> None:
-        """Move the deliveries out of the ring if they are few for its span; they become stragglers.
+        """Move all deliveries from the ring to `stragglers` if most ids in a wide ring are settled.
 
-        Otherwise each disposition of a wide range would walk over thousands of settled ids.
+        Otherwise each disposition for a wide range would go through thousands of settled ids.
         """
         if self.span < THIN_SPAN or self.count * THIN_SHARE > self.span:
             return
@@ -150,8 +150,8 @@ class Unsettled:
     def of_link(self, link: Link) -> list[Delivery]:
         """Return the unsettled deliveries that were received or sent on one link, oldest first.
 
-        The deliveries are not removed. When thousands of links are lost one after the other, only
-        the first call walks over a long ring: it notes the deliveries of every link.
+        The deliveries are not removed. The first call for a long ring notes the deliveries of every
+        link, so that further calls, for thousands of lost links, need not search the ring.
         """
         if self.count == 0:
             self._by_link = None
@@ -177,9 +177,9 @@ class Unsettled:
     def search(self, link: Link) -> Iterator[Delivery | None]:
         """Yield the unsettled deliveries of a link, oldest first.
 
-        Also yield None after every few deliveries of other links, so that the search can continue
-        in later turns. Deliveries that are added during the search, or settled before their turn,
-        are not yielded.
+        Also yields None now and then while it searches among other links' deliveries, so that the
+        search can continue in later turns. Deliveries that are added during the search, or settled
+        before they are reached, are not yielded.
         """
         if self.span + len(self.stragglers) <= NOTED_SPAN:
             yield from self.of_link(link)
@@ -211,7 +211,7 @@ class Unsettled:
         numbers[:] = left
 
     def links_changed(self) -> None:
-        """Discard the notes of each link's deliveries, because some have moved to other links."""
+        """Discard the notes of each link's deliveries, because deliveries have changed links."""
         self._by_link = None
 
     def _walked(self, link: Link) -> list[Delivery]:
@@ -224,7 +224,7 @@ class Unsettled:
         return found
 
     def _begin_to_note(self) -> None:
-        """Start new notes if there are none, or if the present ones are outdated."""
+        """Start new notes of each link's deliveries if there are none, or if they are outdated."""
         newer = serial.distance(self._noted_to, serial.add(self.base, self.span))
         if (
             self._by_link is None
@@ -240,8 +240,8 @@ class Unsettled:
     def _note_some(self, end: int, last: int) -> bool:
         """Note the links of the next few deliveries; return whether any are left to note.
 
-        Deliveries in the ring are noted if their ids are below `end`. Those in `_unnoted` are noted
-        up to the position `last`, as counted by `_taken`; further ones only with ids below `end`.
+        Only deliveries with ids below `end` are noted. In the queue `_unnoted`, the entries up to
+        the position `last`, in the count of `_taken`, are noted in any case.
         """
         by_link: dict[int, list[int]] = self._by_link or {}
         self._by_link = by_link
@@ -278,7 +278,7 @@ class Unsettled:
                 by_link.setdefault(id(link), []).append(number)
 
     def _to_stragglers(self, number: int, delivery: Delivery) -> None:
-        """Move the oldest delivery out of the ring."""
+        """Make the oldest delivery in the ring, which has the id `number`, a straggler."""
         self.stragglers[number] = delivery
         self.ring[number & self.mask] = None
         if self._by_link is not None and serial.distance(self._noted_to, number) >= 0:
@@ -289,7 +289,7 @@ class Unsettled:
                 self._by_link = None
 
     def _make_room(self, number: int) -> None:
-        """Make the ring wide enough for an id: skip settled ids, grow, or move the oldest out."""
+        """Make room in the ring for an id: skip settled ids, grow, or move the oldest out."""
         while self.span and self.ring[self.base & self.mask] is None:
             self.base = serial.add(self.base, 1)
             self.span -= 1

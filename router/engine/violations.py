@@ -1,6 +1,6 @@
 """Errors for per-message frames that break the rules of a session or link (section 2.8).
 
-Each function makes the error; the data plane raises it, or detaches the link with it.
+Most functions return an error; the data plane raises the error, or detaches the link with it.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def no_credit() -> AmqpError:
 
 
 def settles_first() -> AmqpError:
-    """Return the error for a transfer in mode second on a link in mode first (section 2.7.5)."""
+    """Return the error for rcv-settle-mode second in a transfer on a link with first (2.7.5)."""
     return AmqpError(
         Condition.NOT_ALLOWED,
         "transfer has rcv-settle-mode second; the link was attached with first",
@@ -109,7 +109,8 @@ def settles_first() -> AmqpError:
 def check_errant(link: IncomingLink) -> None:
     """Raise AmqpError for a new delivery on a link that was detached with an error (2.6.5).
 
-    As many deliveries as credit allowed may have been sent before the peer could know of the error.
+    No error is raised for as many deliveries as the link had credit for: they may have been sent
+    before the peer received the detach.
     """
     if link.state != LinkState.DISCARDING:
         return
@@ -137,7 +138,7 @@ def state_too_large(size: int) -> AmqpError:
 
 
 def message_too_large(size: int, limit: int) -> AmqpError:
-    """Return the error for a message beyond the link's max-message-size (section 2.7.3)."""
+    """Return the error for a message larger than the link's max-message-size (section 2.7.3)."""
     return AmqpError(
         Condition.MESSAGE_SIZE_EXCEEDED,
         f"message of at least {size} octets; max-message-size is {limit}",

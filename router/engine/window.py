@@ -1,14 +1,16 @@
 """Incoming window of a session: how many frames the peer may send ahead (section 2.5.6).
 
-The specification counts frames, but memory is octets. So a window depends on the size of the
-session's recent frames. It is wide while frames are small and narrows as they grow, so that what
-the peer may send fits into the session's share of its connection's limit. Held frames, which could
-not be forwarded yet, are deducted. So the router always reads from a peer that respects its window:
-its other frames, such as flows, may be what lets a message leave (docs/decisions/0004).
+The specification counts frames, but memory is limited in octets. So a window depends on the size of
+the session's recent frames: the larger the frames, the narrower the window. What the peer may send
+fits into the session's share of its connection's limit. Held frames, which could not be forwarded
+yet, are deducted from the window. So the router need not stop reading from a peer that respects the
+window, and still receives frames such as flows, which may be needed before a held message can be
+forwarded (docs/decisions/0004).
 
 For some senders each opening of the window costs time in proportion to the rest of their message.
-So the window is opened rarely, and by much: never for the few frames that a busy receiver has just
-taken, and twice as far each time while a large message passes through (docs/decisions/0089).
+So the window is opened rarely and far. It is not opened for only a few frames that have just been
+forwarded, and opens twice as far each time while a large message passes through
+(docs/decisions/0089).
 """
 
 from __future__ import annotations
@@ -69,7 +71,7 @@ class IncomingWindow:
         return self.size <= self.mark
 
     def whole(self) -> int:
-        """Return how many frames may be under way or held; fewer if frames are large."""
+        """Return how many frames may be on their way or held; large frames reduce the count."""
         window = self.limit
         frame_bytes = max(self.frame_bytes, self.least_frame_bytes)
         octets = self.share + self.grown
@@ -78,14 +80,14 @@ class IncomingWindow:
         return window
 
     def affordable(self) -> int:
-        """Return how many frames the peer may send: the whole window less the frames held here."""
+        """Return how many frames the peer may send: the whole window less the held frames."""
         return self.whole() - self.held_frames
 
     def widen(self, share: int, links: dict[int, Link]) -> None:
         """Open the window as far as `share` octets allow; the caller sends the flow.
 
-        If a receiver awaits the rest of a delivery, a few frames are always allowed: the held
-        messages may wait for that rest.
+        If a receiver awaits the rest of a delivery, a few frames are always allowed, because held
+        messages may have to wait for the rest of that delivery.
         """
         self.share = share
         self.delayed_since = -1.0
@@ -103,7 +105,7 @@ class IncomingWindow:
         """Let the window grow, up to `most` octets, while a large message passes through.
 
         The octets beyond `share` are borrowed from `turn.lendable_bytes`, at most half of what is
-        there. Octets that were granted to the peer stay borrowed until it has used them.
+        left. Octets that were granted to the peer remain borrowed until the peer has used them.
         """
         lendable = turn.lendable_bytes + self.borrowed
         grown = 0
@@ -120,15 +122,15 @@ class IncomingWindow:
         self.grown = grown
 
     def give_back(self, turn: Turn) -> None:
-        """Return all borrowed octets to `turn`, because the session is over."""
+        """Return all borrowed octets to `turn`, because the session has ended."""
         turn.lendable_bytes += self.borrowed
         self.borrowed = self.grown = 0
 
     def can_open(self, links: dict[int, Link]) -> bool:
         """Return whether the window can be opened far enough to be worth a flow.
 
-        While held frames keep leaving, an opening by half of the whole window is worth a flow.
-        Otherwise it is enough to double what the peer may still send.
+        While held frames are being forwarded, an opening by half of the whole window is worth a
+        flow. Otherwise it is enough to double what the peer may still send.
         """
         whole = self.whole()
         gain = whole - self.held_frames - self.size
@@ -149,7 +151,7 @@ class IncomingWindow:
 
 
 def is_awaited(links: dict[int, Link]) -> bool:
-    """Return whether a receiver has received all frames so far of a message and awaits the rest."""
+    """Return whether a receiver was sent all that has arrived of a message, and awaits the rest."""
     for link in links.values():
         current = link.current
         if current is None or current.incoming is not link or current.complete:
@@ -163,8 +165,8 @@ def is_awaited(links: dict[int, Link]) -> bool:
 def share_of(limit_bytes: int, sessions: int, is_scarce: bool) -> int:
     """Return how many octets one of a connection's sessions may have under way.
 
-    All sessions together get half of what the connection may hold. Where memory is scarce, each
-    gets the least share, so that little more is received while messages are held.
+    All sessions together get half of what the connection may hold. If memory is scarce, each
+    session gets the least share, so that little more is received while messages are held.
     """
     half = limit_bytes // 2
     least = min(LEAST_BYTES, half)

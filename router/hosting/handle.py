@@ -106,7 +106,7 @@ class Handle:
         return queue
 
     def sample_deliveries(self, share: float, capacity: int = 65_536) -> DeliverySamples:
-        """Sample this share of the deliveries that enter the network here.
+        """Sample this share of the deliveries that enter the network at this router.
 
         Raises ValueError if an argument is out of range, or deliveries are sampled already.
         """
@@ -127,7 +127,7 @@ class Handle:
                 yield connection_info(pump.connection)
 
     async def links(self) -> list[LinkTotals]:
-        """Return the totals of each link so far, and let other tasks run in between."""
+        """Return the totals so far of each link; other tasks may run in between."""
         found: list[LinkTotals] = []
         for pump in list(self._hub.pumps.values()):
             for session in list(pump.connection.local_sessions.values()):
@@ -149,7 +149,7 @@ class Handle:
 
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[ClientConnection]:
-        """Connect to the router itself."""
+        """Open an AMQP connection to the plugin's own router."""
         # Containers with the same id could steal each other's links, so each connection has its own
         # id, which other clients cannot guess.
         number = next(self._connections)
@@ -162,7 +162,7 @@ class Handle:
             raise RuntimeError("the plugin has been stopped")
 
     def close(self) -> None:
-        """End sampling, subscriptions and management types of the plugin, and allow no new ones."""
+        """End the plugin's sampling, subscriptions and management types, and refuse new ones."""
         self._is_closed = True
         if self._sampling is not None:
             self._sampling.close()
@@ -172,12 +172,12 @@ class Handle:
 
     @property
     def lost_events(self) -> int:
-        """Return the number of events that the plugin did not take in time."""
+        """Return how many events were lost because the plugin read too slowly."""
         return sum(queue.lost for queue in self.queues)
 
 
 def _check_type(entity_type: ManagedType) -> None:
-    """Raise ValueError if management cannot represent a type."""
+    """Raise ValueError if a type of management entities is invalid."""
     if not _is_name(entity_type.type):
         raise ValueError(f"the name of a management type must be text, not {entity_type.type!r}")
     attributes: tuple[object, ...] = tuple(entity_type.attributes)

@@ -1,8 +1,7 @@
 """Run the plugins of the configuration, isolated so that none can bring the router down.
 
-A plugin runs from the start of the router, or the addition of its section, until the router stops
-or the section is removed or changed. If it fails it is stopped, and not started again before its
-section is changed: a plugin that has failed once would probably fail again.
+A plugin runs while its section is in the configuration, unchanged. A plugin that fails is stopped,
+and is started again only once its section has changed, because it would probably fail again.
 """
 
 from __future__ import annotations
@@ -61,15 +60,15 @@ class Runnable(Protocol):
 
 
 class _Late(Exception):
-    """Failure of a plugin to be set up in time, or of the previous one to end in time."""
+    """Error for a plugin that is not set up in time, or whose predecessor does not end in time."""
 
 
 @attrs.define(eq=False)
 class HostedPlugin:
-    """Plugin section of the configuration, with the state of the plugin.
+    """Configured plugin: its section of the configuration, and its state.
 
-    `reason` is a text that says why the plugin is not running. `failure` is the kind of its
-    failure: `unusable`, `crashed`, `hung`, `flooded` or `slow-start`; empty if there is none.
+    `reason` says why the plugin is not running. `failure` is the kind of failure: `unusable`,
+    `crashed`, `hung`, `flooded` or `slow-start`; it is empty if the plugin has not failed.
     """
 
     section: PluginSettings
@@ -100,7 +99,7 @@ class HostedPlugin:
 
     @property
     def lost_events(self) -> int:
-        """Return the number of events that the plugin did not take in time."""
+        """Return how many events were lost because the plugin read too slowly."""
         return 0 if self.handle is None else self.handle.lost_events
 
     @property
@@ -116,7 +115,7 @@ class HostedPlugin:
 
 
 class PluginHost:
-    """Plugins of one router."""
+    """Host of a router's plugins, which starts and stops them."""
 
     def __init__(
         self,
@@ -146,7 +145,7 @@ class PluginHost:
         connections: trio.Nursery,
         task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
     ) -> None:
-        """Run plugins until cancelled; their connections are served in `connections`."""
+        """Run plugins until cancelled; serve their connections in the nursery `connections`."""
         self._connections = connections
         self._token = trio.lowlevel.current_trio_token()
         self._watchdog = Watchdog(lambda: self._hub.turn.now, self._flooded, self._hung)
@@ -306,13 +305,13 @@ class PluginHost:
             self._stop_failed(hosted, _kind_of(error), _words(error), error)
 
     def _hung(self) -> None:
-        """Stop the plugin of the current task, even if it catches the exception raised in it."""
+        """Stop the plugin that the current task belongs to, as it blocks the event loop."""
         hosted = _EXECUTED.get()
         if hosted is not None:
             self._stop_failed(hosted, "hung", HUNG)
 
     def _flooded(self, folder: str) -> None:
-        """Stop the plugins of a folder; called in the watchdog's thread."""
+        """Stop the plugins whose code is in `folder`; called in the watchdog's thread."""
         assert self._token is not None
         try:
             self._token.run_sync_soon(self._stop_flooding, folder)
@@ -337,7 +336,7 @@ class PluginHost:
                 yield name, each
 
     def read_failed(self, plugin: str, error: BaseException) -> None:
-        """Stop a plugin whose code failed when the router called it."""
+        """Stop a plugin whose code has raised an exception when the router called it."""
         hosted = self.plugins.get(plugin)
         if hosted is not None:
             self._stop_failed(hosted, _kind_of(error), _words(error), error)
@@ -370,7 +369,7 @@ def _made(section: PluginSettings) -> Runnable:
 
 
 def _cause(error: BaseException) -> BaseException:
-    """Return the first exception of nested exception groups."""
+    """Return the first exception inside nested exception groups."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error

@@ -17,8 +17,8 @@ MAX_SERIES: Final = 10_000
 class PluginMetrics:
     """Collector of the Prometheus client library for the metrics of a plugin.
 
-    `fail` is called, to stop the plugin, if it has too many series or they cannot be read. `owners`
-    maps the full name of each metric, of all running plugins, to its collector.
+    `fail` stops the plugin; it is called if there are too many series, or if they cannot be read.
+    `owners` maps the full names of all running plugins' metrics to their collectors.
     """
 
     def __init__(
@@ -34,10 +34,10 @@ class PluginMetrics:
         self._owners = {} if owners is None else owners
 
     def _full_name(self, name: str) -> str:
-        """Return the full name of a metric.
+        """Return the full name of a metric, and reserve it for this plugin.
 
-        Raises ValueError if another plugin uses it: the metric `x` of plugin `a_b` and the metric
-        `b_x` of plugin `a` have the same full name.
+        Raises ValueError if another plugin has reserved it: the metric `x` of plugin `a_b` and the
+        metric `b_x` of plugin `a` have the same full name.
         """
         full = self.prefix + name
         owner = self._owners.get(full, self)
@@ -70,7 +70,7 @@ class PluginMetrics:
         )
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the plugin's metrics, or nothing if they cannot be read or are too many."""
+        """Yield the plugin's metrics; stop the plugin if they cannot be read or are too many."""
         try:
             families = list(self._registry.collect())
             for family in families:

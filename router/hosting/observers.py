@@ -32,7 +32,7 @@ log = structlog.get_logger("router.plugin")
 
 
 class Watched(Protocol):
-    """Source of the events of connections."""
+    """Source of the events of connections and links."""
 
     listeners: list[Callable[[Connection, object], None]]
 
@@ -50,7 +50,7 @@ class WatchedOutcomes(Protocol):
 
 
 class EventQueue:
-    """Events that wait for one plugin; implements `router.plugin.Subscription`."""
+    """Queue of events that wait for one plugin; implements `router.plugin.Subscription`."""
 
     def __init__(self, types: Iterable[type[Event]], capacity: int) -> None:
         self.types = frozenset(types)
@@ -94,7 +94,7 @@ class EventQueue:
 
 
 class Observers:
-    """Subscriptions of all plugins of one router."""
+    """Register of all plugins' subscriptions to events of one router."""
 
     def __init__(
         self,

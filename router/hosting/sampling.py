@@ -15,9 +15,9 @@ NS = 1_000_000_000
 
 
 class Sampling:
-    """Sampled deliveries of one router, until closed.
+    """Sampling of deliveries at one router, which lasts until it is closed.
 
-    `seed` determines the trace-ids and the choice of deliveries; without it they are random.
+    `seed` determines the trace-ids and the choice of deliveries; without a seed they are random.
     """
 
     def __init__(
@@ -36,12 +36,12 @@ class Sampling:
 
     @property
     def lost(self) -> int:
-        """Return the number of samples for which there was no room."""
+        """Return how many samples were lost because there was no room."""
         return self._sampler.lost
 
     @property
     def waiting(self) -> int:
-        """Return the number of finished samples that were not taken yet."""
+        """Return how many finished samples wait to be read with `take`."""
         return self._sampler.count
 
     def take(self) -> SampleBatch:

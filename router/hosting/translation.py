@@ -1,4 +1,4 @@
-"""Translate events of the engine and of the network to those of the plugin contract.
+"""Translate events of the engine and of the network to the event types for plugins.
 
 The results hold no references to objects of the router, so plugins may keep them.
 """
@@ -184,7 +184,7 @@ OF_CONNECTIONS: dict[type, tuple[frozenset[type[told.Event]], Translation]] = {
 
 
 def of_network(time: float, event: news.News) -> told.Event | None:
-    """Translate an event of the network for plugins; return None if they have no such event."""
+    """Translate a network event for plugins; return None if plugins have no such event."""
     match event:
         case news.NeighbourFound():
             return told.NeighbourFound(time, event.router, event.cost)

@@ -3,11 +3,12 @@
 The thread samples the stack of the router's thread 20 times a second. The router itself does no
 extra work, and without plugins there is no such thread.
 
-A plugin that blocks the event loop for a second gets an exception, `PluginHung`. A signal handler
-raises it at the point where the plugin is executing. If that is code of the router or of Trio,
-called by the plugin, an exception could leave them in an inconsistent state: the handler returns,
-and is called again a moment later. Only in a signal handler can the stack be inspected and an
-exception raised in one step. SIGURG is ignored by default, and few programs use it.
+A plugin that blocks the event loop for a second gets an exception, `PluginHung`, which a signal
+handler raises at the point where the plugin is executing. If the plugin has called code of the
+router or of Trio, an exception could leave that code in an inconsistent state. The handler then
+only returns, and is called again a moment later. A signal handler is needed because only there can
+the stack be inspected and an exception raised in one step. SIGURG is ignored by default, and few
+programs use it.
 
 A plugin that is executing for more than half of ten seconds takes too much of the router's time.
 """
@@ -55,7 +56,7 @@ class _Watched:
     uses: int = 0
 
     def add(self, elapsed_s: float, *, is_met: bool) -> float:
-        """Add a sample; return the plugin's share of the last ten seconds, or 0 until then."""
+        """Add a sample; return the plugin's share of the last 10 s, or 0 in the first 10 s."""
         samples = self.samples
         samples.append((elapsed_s, is_met))
         total = sum(each for each, _ in samples)
@@ -67,7 +68,7 @@ class _Watched:
 
 
 class Watchdog:
-    """Watchdog of the thread that creates it.
+    """Watchdog for the plugins in the thread that creates it.
 
     `progress` returns a different value whenever the event loop has advanced. `flooded` is called,
     in the watchdog's thread, with the folder of a plugin that takes too much time. `hung` is called
@@ -95,7 +96,7 @@ class Watchdog:
         self._due = ""
 
     def watch(self, folder: str) -> None:
-        """Watch the plugin with its code in `folder`, or in the module of that name."""
+        """Watch the plugin whose code is in `folder` (a result of `code_folder`)."""
         self._watched.setdefault(folder, _Watched()).uses += 1
         if self._thread is None:
             if self._may_interrupt:
@@ -107,7 +108,7 @@ class Watchdog:
             self._thread.start()
 
     def forget(self, folder: str) -> None:
-        """Stop watching a plugin; the thread ends with the last one."""
+        """Stop watching a plugin; the watchdog's thread ends when no plugin is left."""
         watched = self._watched[folder]
         watched.uses -= 1
         if watched.uses:
@@ -181,8 +182,8 @@ class Watchdog:
 def code_folder(module_name: str) -> str:
     """Return the location of the code of a plugin's module.
 
-    It is the folder of the outermost package that is not a namespace package, or else the module's
-    file, or else its name.
+    This is the folder of the outermost package that is not a namespace package. Without such a
+    package, it is the module's file; without a file, it is the module's name.
     """
     parts = module_name.split(".")
     for count in range(1, len(parts)):

@@ -28,7 +28,7 @@ Renderer = Callable[[WrappedLogger, str, EventDict], str | bytes]
 
 
 class Module:
-    """Module of the log: the levels that are written, and the number of lines by level."""
+    """Log module, with the levels that are written and the number of lines by level."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -38,7 +38,7 @@ class Module:
 
 
 class Logger(structlog.BoundLoggerBase):
-    """Logger for the rest of the router, with a method for each level."""
+    """Logger that the rest of the router uses, with a method for each level."""
 
     def _write(self, level: str, event: str, **facts: object) -> None:
         output: Output = self._logger
@@ -47,7 +47,7 @@ class Logger(structlog.BoundLoggerBase):
             self._proxy_to_logger(level, event, **facts)
 
     def traced(self, event: str, **facts: object) -> None:
-        """Write a line at level trace, even if the module's levels exclude it: it was requested."""
+        """Write a trace line that was requested, even if the module's levels exclude traces."""
         self._logger.module.counts["trace"] += 1
         self._proxy_to_logger("trace", event, **facts)
 
@@ -122,18 +122,18 @@ class Journal:
         self._frames = structlog.get_logger("router.protocol").bind()
 
     def lines_by_level(self) -> dict[str, int]:
-        """Return the number of lines of each level, written or not."""
+        """Return how many lines there were at each level, whether written or not."""
         return {
             level: sum(module.counts[level] for module in self.modules.values()) for level in LEVELS
         }
 
     def log_frame(self, connection: int, text: str) -> None:
-        """Write a frame of a traced connection."""
+        """Write a line about a frame of a traced connection."""
         if self._frames is not None:
             self._frames.traced(text, connection=connection)
 
     def logs_frames(self) -> bool:
-        """Return whether the frames of all connections are written."""
+        """Return whether the log contains the frames of all connections."""
         return bool(self.settings.mask("PROTOCOL") & bit("trace"))
 
     def change(self, settings: LogSettings) -> None:

@@ -1,7 +1,7 @@
 """Map loggers to Dispatch's log modules, by the logger's name or its nearest known parent.
 
-Dispatch's other modules have no lines here: the parts of the router that would write them do not
-exist, or write none.
+No logger belongs to one of Dispatch's other modules: this router has no such parts, or they write
+no lines.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Last lines of the log, kept for requests to management."""
+"""Last lines of the log, kept for management requests."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Line:
 
 
 class RecentLines:
-    """Last lines of the log, up to a number of lines and characters; the oldest are dropped first.
+    """Buffer for the last log lines, limited in lines and characters; drops the oldest first.
 
-    Lines are kept one after the other in one block of memory. If they were objects, many of them
-    created while many connections close, they would fragment the memory that the connections had
-    used (docs/decisions/0023-memory-after-connections.md).
+    Lines are kept one after the other in one block of memory. As separate objects, lines logged
+    while many connections close would fragment the memory that the connections had used
+    (docs/decisions/0023-memory-after-connections.md).
     """
 
     def __init__(self) -> None:
@@ -58,11 +58,11 @@ class RecentLines:
         del self._octets[: _HEAD.size + sum(sizes)]
 
     def characters(self) -> int:
-        """Return the number of characters that are kept."""
+        """Return how many characters are kept."""
         return self._characters
 
     def last(self, count: int | None = None) -> list[Line]:
-        """Return the last `count` lines, or all lines, oldest first."""
+        """Return the last `count` lines, oldest first; all lines if `count` is None."""
         lines = []
         at = 0
         for number in range(self._count):

@@ -1,10 +1,10 @@
 """Access control for management: which operations a connection may request.
 
-The right is the `management` setting of the connection's listener or connector. A request comes
-with the number of the connection that brought it. The router writes that number into messages that
-it delivers to itself, in place of any value under that name
-(`core/deliveries/router_annotations.py`), so no peer can forge it.
-(docs/decisions/0037-who-may-manage.md.)
+The right of a connection is the `management` setting of its listener or connector. A request
+contains the number of the connection on which it arrived. The router itself writes this number into
+each message that it delivers to itself, and replaces any such number from the peer
+(`core/deliveries/router_annotations.py`), so no peer can forge it. See
+docs/decisions/0037-who-may-manage.md.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ READ_ONLY_PREFIX: Final = "GET-"
 
 @attrs.frozen
 class Requester:
-    """Sender of a request.
+    """Sender of a management request.
 
-    `connection` is the number of the connection that the request came from, None if unknown.
+    `connection` is the number of the connection on which the request arrived, None if unknown.
     `may_change` is true if another router passed the request on and states that its client may
     change things.
     """
@@ -56,10 +56,10 @@ UNKNOWN_REQUESTER: Final = Requester()
 
 
 def requester_of(payload: bytes) -> Requester:
-    """Return the sender of a request, from the annotations in its encoded message.
+    """Return the sender of a request, as the annotations in the encoded message state it.
 
-    Return UNKNOWN_REQUESTER unless they contain exactly one connection number. The router adds that
-    number only to messages with message-format 0.
+    Return UNKNOWN_REQUESTER unless the annotations contain exactly one connection number. The
+    router adds this number only to messages with message-format 0.
     """
     try:
         _, entries = take_annotations(payload, lambda key: key in (CONNECTION, RIGHTS))
@@ -82,7 +82,7 @@ def rights_of(pumps: Mapping[int, ConnectionRecord], requester: Requester) -> st
 
 
 def is_read_only(operation: str) -> bool:
-    """Return whether an operation changes nothing; its name is in upper case."""
+    """Return whether an operation, named in upper case, changes nothing."""
     return operation in READ_ONLY_OPERATIONS or operation.startswith(READ_ONLY_PREFIX)
 
 

@@ -1,6 +1,6 @@
 """Management agent: a client of its own router that receives requests and sends answers.
 
-To the router it is a peer like any other, so the usual credit, limits and settlement apply.
+To the router, the agent is a peer like any other, so the usual credit, limits and settlement apply.
 Requests are answered one after the other. A request that fails does not affect the next one.
 """
 
@@ -60,7 +60,7 @@ AMQP_VALUE: Final = bytes((0x00, 0x53, Descriptor.AMQP_VALUE))
 
 
 def node_names(router_id: str) -> tuple[str, ...]:
-    """Return the addresses of a router's management node; the first one stands for all of them."""
+    """Return all addresses of a router's management node, the main one first."""
     return NODE, f"_local/{NODE}", f"_topo/0/{router_id}/{NODE}", f"_edge/{router_id}/{NODE}"
 
 
@@ -78,7 +78,7 @@ class Agent:
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Answer requests until cancelled; connect again if the connection is lost.
 
-        Call `task_status.started()` once requests can be received.
+        Reports `task_status.started()` once requests can be received.
         """
         while True:
             try:
@@ -165,7 +165,7 @@ class Agent:
         return payload
 
     async def _allowed(self, request: Request) -> Answer:
-        """Perform a request; return the answer, or a refusal if the sender has no right to it."""
+        """Perform a request and return the answer, a refusal if the sender lacks the right."""
         log.debug("management request", connection=request.connection, **request.subject)
         try:
             requester = Requester(request.connection, request.may_change)
@@ -179,7 +179,7 @@ class Agent:
 
 
 def request_of(message: Message, requester: Requester = UNKNOWN_REQUESTER) -> Request:
-    """Return the request in a message. A body that is not an amqp-value counts as None."""
+    """Return the request in a message. A body that is not an amqp-value is read as None."""
     body = message.body[0] if message.body else None
     value = body.value if isinstance(body, AmqpValue) else None
     properties = message.application_properties or {}

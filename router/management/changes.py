@@ -1,7 +1,7 @@
 """CREATE, UPDATE and DELETE: change the entities of a running router.
 
 A change to configured entities makes a new configuration, which the router applies as a whole or
-not at all. Changes to other entities are made here directly.
+not at all. Changes to other entities take effect directly.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ async def create(router: RouterView, request: Request) -> Answer:
 
 
 def _told_of_each(made: list[FoundEntity]) -> Iterator[AnswerMap]:
-    """Yield each new entity's attributes, then free it: freeing many together takes long."""
+    """Yield each new entity's attributes, then free the entity: freeing many at once takes long."""
     made.reverse()
     for each in pop_from_end(made):
         yield each.attributes()
@@ -184,7 +184,7 @@ async def update(router: RouterView, request: Request) -> Answer:
 
 
 async def delete(router: RouterView, request: Request) -> Answer:
-    """Delete an entity."""
+    """Delete an entity; with an exchange, its bindings are deleted as well."""
     found = await find(router, request)
     if found.entity_type is CONNECTION:
         # as in Dispatch
@@ -218,7 +218,7 @@ CHANGE_HANDLERS: Final = {"CREATE": create, "UPDATE": update, "DELETE": delete}
 
 
 def _made(request: Request, body: object) -> FoundEntity:
-    """Return a new entity, which is not configured yet. Raise Refused if it is invalid."""
+    """Return the new entity that a body describes, not yet configured; raise Refused if invalid."""
     entity_type, given = _asked(request, body)
     if not _configured(entity_type, "CREATE").repeated:
         raise _not_implemented("CREATE", entity_type)
@@ -226,7 +226,7 @@ def _made(request: Request, body: object) -> FoundEntity:
 
 
 def _asked(request: Request, body: object) -> tuple[AnyEntityType, Given]:
-    """Return the type and the attributes of a new entity. Raise Refused if they are invalid."""
+    """Return type and attributes of the entity to create; raise Refused if they are invalid."""
     if not isinstance(body, dict) or not all(isinstance(name, str) for name in body):
         raise Refused(
             BAD_REQUEST, "the body of a CREATE must be a map of attributes, or a list of such maps"
@@ -250,7 +250,7 @@ def _asked(request: Request, body: object) -> tuple[AnyEntityType, Given]:
 
 
 def _now(router: RouterView, made: FoundEntity) -> FoundEntity:
-    """Return a configured entity with its live state, if its type has one."""
+    """Return an entity that has just been configured, with its live state if its type has one."""
     told_now = view_of(router, made.entity_type, made.entity)
     if told_now is not None:
         return FoundEntity(made.entity_type, told_now)
@@ -266,7 +266,7 @@ def _mean_the_same(one: object, other: str) -> bool:
 
 
 def _changed_attributes(found: FoundEntity, body: Mapping[object, object]) -> Given:
-    """Return the attributes that an UPDATE changes. Raise Refused if one is unknown.
+    """Return the attributes that an UPDATE changes; raise Refused if there is no such attribute.
 
     The type, and attributes that cannot be changed, may be given with their present values.
     """
@@ -331,7 +331,7 @@ def _with(configuration: Configuration, values: Mapping[str, Any]) -> Configurat
 
 
 async def _placed(router: RouterView, found: FoundEntity) -> tuple[tuple[object, ...], int]:
-    """Return all entities of the kind of `found`, and its index. Raise Refused if it is gone."""
+    """Return all entities of a kind, and the index of `found`. Raise Refused if it was removed."""
     at = await index_of(router, found.entity_type, settings_of(found.entity))
     if at is None:
         # another request has removed it meanwhile
@@ -353,7 +353,7 @@ def _name_of(found: FoundEntity) -> str:
 async def _apply(
     router: RouterView, request: Request, wanted: Configuration, of: str, edits: Edits
 ) -> Applied:
-    """Apply a configuration, and name the requester in the history. Raise Refused if that fails."""
+    """Apply a configuration; raise Refused if that fails. `of` names the change in the history."""
     if any(
         len(getattr(wanted, each.attribute)) >= MANY_ENTITIES for each in ENTITIES if each.repeated
     ):
@@ -437,7 +437,7 @@ def _levels(enabled: object) -> str | None:
 
 
 def _only_changing(entity_type: AnyEntityType, given: Given) -> None:
-    """Raise Refused if one of the attributes cannot be changed."""
+    """Raise Refused if one of the given attributes cannot be changed."""
     for name in given:
         if not known_attribute(entity_type, name).can_be_updated:
             raise Refused(BAD_REQUEST, f"{name} cannot be changed")

@@ -1,6 +1,6 @@
 """Interface through which the agent reads and changes the router's configuration.
 
-The router itself is in a layer above this package, and is passed down to it.
+The class with this interface is in a layer above this package; its instance is passed down.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class ConfigurableRouter(Protocol):
         """Apply the configuration `wanted` under traffic, as a whole or not at all.
 
         Concurrent calls run one after the other, so derive `wanted` from `configuration` and call
-        this without waiting in between. `cause` is the reason that the history records, such as
-        `CREATE listener edge`. `base` is the new content of the configuration file, if it has
-        changed. `edits`, if given, must be all differences between `configuration` and `wanted`,
-        and make the change cheaper. Raise `router.config.differences.NotApplied`, with a text for
+        this method without waiting in between. `cause` is the reason that the history records, such
+        as `CREATE listener edge`. `base` is the new content of the configuration file, if it has
+        changed. `edits`, if given, must have all differences between `configuration` and `wanted`;
+        they make the change cheaper. Raise `router.config.differences.NotApplied`, with a text for
         the requester, if `wanted` cannot be applied; nothing has changed in that case.
         """

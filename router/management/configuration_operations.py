@@ -1,8 +1,8 @@
 """Operations on the whole configuration: show it, apply another one, roll back.
 
-These operations belong to the node itself; Dispatch does not have them. A configuration is
-exchanged as TOML. Passwords in it are shown as `(a secret)`. If a configuration with that text in
-place of a password is applied, the connector keeps its present password.
+These operations belong to the management node itself; Dispatch does not have them. A configuration
+is exchanged as TOML. Its passwords are shown as `(a secret)`. If a configuration that contains this
+text as a connector's password is applied, the connector keeps its present password.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ async def get_revisions(router: RouterView, _: Request) -> list[AnswerMap]:
 
 
 async def apply(router: RouterView, request: Request) -> Answer:
-    """Apply the configuration in the body, or only return the differences that it would make."""
+    """Apply the configuration in the body, or only return how it differs from the present one."""
     configurable = configurable_of(router)
     if not isinstance(request.body, str):
         raise Refused(
@@ -108,7 +108,7 @@ async def apply(router: RouterView, request: Request) -> Answer:
 
 
 async def roll_back(router: RouterView, request: Request) -> Answer:
-    """Apply the previous revision, or the one with the given number."""
+    """Apply the previous revision, or the revision whose number the request gives."""
     configurable = configurable_of(router)
     number = request.count("revision")
     if number is None:
@@ -116,7 +116,7 @@ async def roll_back(router: RouterView, request: Request) -> Answer:
     revision = configurable.history.find(number)
     if revision is None:
         known = ", ".join(str(each.number) for each in configurable.history)
-        raise Refused(NOT_FOUND, f"revision {number} is not in the history; it has {known}")
+        raise Refused(NOT_FOUND, f"revision {number} is not in the history, which has {known}")
     cause = f"ROLLBACK to revision {number}, by {requester_name(router, request)}"
     return await _become(router, request, revision.configuration, cause)
 
@@ -159,7 +159,7 @@ async def _become(
 
 
 def status_description(done: str, applied: Applied) -> str:
-    """Return the description of a change, which says if it is lost when the router stops."""
+    """Return a status description for a change, with a warning if the change is not saved."""
     if applied.saved is not None or not applied.differences:
         return done
     return f"{done}; the change is not saved, and is lost when the router stops"
@@ -173,7 +173,7 @@ def _refused(reasons: list[str] | tuple[str, ...]) -> Refused:
 
 
 def _flag(request: Request, name: str) -> bool:
-    """Return a boolean property, False if it is missing. Some tools send it as text."""
+    """Return a boolean property of a request, False if it is missing. Some tools send text."""
     value = request.properties.get(name, False)
     if isinstance(value, str) and value.lower() in ("true", "false"):
         value = value.lower() == "true"
@@ -190,7 +190,7 @@ def configurable_of(router: RouterView) -> ConfigurableRouter:
 
 
 def requester_name(router: RouterView, request: Request) -> str:
-    """Return the sender of a request for the history: the authenticated user and its address."""
+    """Return a name for a request's sender, for the history: the user and the network address."""
     number = request.connection
     pump = None if number is None else router.observed.pumps.get(number)
     if pump is None:
@@ -209,7 +209,7 @@ def as_map(difference: Difference) -> AnswerMap:
 
 
 def _with_passwords(configuration: Configuration, hidden: Secret) -> Configuration:
-    """Return the configuration with `hidden` in place of its literal passwords."""
+    """Return the configuration with `hidden` in place of passwords that it contains literally."""
     return attrs.evolve(
         configuration,
         connectors=tuple(
@@ -222,9 +222,9 @@ def _with_passwords(configuration: Configuration, hidden: Secret) -> Configurati
 
 
 def _with_passwords_kept(old: Configuration, new: Configuration) -> Configuration:
-    """Return the new configuration with present passwords in place of hidden ones.
+    """Return the new configuration with the present passwords in place of hidden ones.
 
-    Raise Refused if a connector has no password to keep.
+    Raise Refused if a password is hidden and its connector has no present password.
     """
     known = {each.name: each.sasl_password for each in old.connectors}
     connectors = []

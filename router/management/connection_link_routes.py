@@ -1,8 +1,8 @@
 """Link routes that a connection requests from $management, and that lead to that connection.
 
-They are not part of the configuration: other connections do not see them here, no file contains
-them, and they end with their connection. Only clients with the right to change things may request
-them (docs/decisions/0037-who-may-manage.md).
+They are not part of the configuration: management does not show them to other connections, no file
+contains them, and they end with their connection. Only clients with the right to change things may
+request them (docs/decisions/0037-who-may-manage.md).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MAX_LINK_ROUTES: Final = 1000
 
 
 def create(router: RouterView, given: Given) -> ConnectionLinkRoute:
-    """Create a link route to the requesting connection. Raise Refused if it is not allowed."""
+    """Create a link route to the requesting connection; raise Refused if it is not allowed."""
     # no connection in `pumps` has the number 0
     pump = router.observed.pumps.get(router.requester_number or 0)
     if pump is None or router.control is None:
@@ -52,7 +52,7 @@ def _value(name: str, value: object) -> object:
         return value
     if name == "name":
         if not isinstance(value, str) or not value:
-            raise Refused(BAD_REQUEST, "name must be a string that is not empty")
+            raise Refused(BAD_REQUEST, "name must be a non-empty string")
         return str(value)
     attribute = known_attribute(CONNECTION_LINK_ROUTE, name)
     if attribute.setting is None:

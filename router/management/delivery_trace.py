@@ -1,8 +1,8 @@
 """Trace of deliveries: where each one is received, waits and is sent, and its outcomes.
 
-The lines combine the frames of all connections with the engine's records of the deliveries in
-those frames. A presettled delivery has no record once it has been sent; its outgoing frames are
-then recognised by their content.
+The lines combine the frames of all connections with the engine's records of the deliveries in those
+frames. A presettled delivery has no record once it has been sent, so its outgoing frames are
+recognised by their content.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ Values: TypeAlias = Mapping[str, object]
 
 @attrs.frozen
 class DeliveryFilter:
-    """Criteria for the deliveries to follow; None matches any delivery.
+    """Criteria for the deliveries to follow; a criterion that is None matches any delivery.
 
-    `link` is the identity of the link on which they are received. `tag` is their delivery-tag as
-    text, in hexadecimal, or as `trioute trace` shows it. `message_id` is the message-id, as text.
+    `link` is the identity of the link on which a delivery is received. `tag` is its delivery-tag as
+    text, in hexadecimal, or as `trioute trace` shows it. `message_id` is its message-id, as text.
     """
 
     address: str | None = None
@@ -90,7 +90,7 @@ class _ReceivedDelivery:
     message_id: str | None
 
     def tags(self) -> tuple[str, ...]:
-        """Return the forms in which the delivery-tag can be written."""
+        """Return the forms in which users may write the delivery-tag."""
         if self.tag is None:
             return ()
         # in quotes, as trace lines show it, and without them
@@ -116,7 +116,7 @@ class _Followed:
 class DeliveryTracer:
     """Source of trace lines about deliveries.
 
-    `is_carrier` returns whether the connection with a given number carries trace lines itself.
+    `is_carrier` returns whether the connection with a given number itself carries trace lines.
     """
 
     def __init__(
@@ -139,18 +139,18 @@ class DeliveryTracer:
 
     @property
     def followed_total(self) -> int:
-        """Return the number of deliveries that have been followed so far."""
+        """Return how many deliveries have been followed so far."""
         return self._last
 
     @property
     def followed(self) -> int:
-        """Return the number of deliveries that are followed now."""
+        """Return how many deliveries are followed now."""
         return len(self._followed)
 
     # Deliveries that are in the router already.
 
     def report_present(self) -> int:
-        """Report the matching deliveries in the router, and return their number."""
+        """Report the matching deliveries that are in the router; return how many there are."""
         looked = 0
         for pump in list(self._observed.pumps.values()):
             for session in list(pump.connection.local_sessions.values()):
@@ -190,7 +190,7 @@ class DeliveryTracer:
             self._tell_waiting(followed, delivery)
 
     def report_without_sender(self) -> None:
-        """Report and forget deliveries whose senders have gone, so that no outcome will be sent."""
+        """Report and forget deliveries whose sender has gone, as no outcome will be sent."""
         pumps = self._observed.pumps
         for followed in list(self._followed.values()):
             if followed.key[0] not in pumps:
@@ -200,7 +200,7 @@ class DeliveryTracer:
     # Frames.
 
     def on_frame(self, frame: TracedFrame) -> None:
-        """Handle a frame; the engine has not processed an incoming frame yet."""
+        """Handle a frame of any connection, before the engine processes it if it is incoming."""
         if not isinstance(frame.captured, SeenFrame) or frame.captured.body[:3] in _OTHERS:
             return
         name = frame.description.name
@@ -316,7 +316,7 @@ class DeliveryTracer:
         self._tell(followed, "went out", link_identity(link), **facts)
 
     def _origin(self, delivery: Delivery) -> _Followed | None:
-        """Return the followed delivery from which an outgoing one originates, or None."""
+        """Return the followed delivery from which an outgoing delivery originates, or None."""
         origin = delivery if delivery.parent is None else delivery.parent
         link = origin.incoming
         if link is None:

@@ -1,8 +1,8 @@
 """Look up entities by name or identity, without a search.
 
-Configured entities have an index. A few edits update it; after many edits it is rebuilt when it is
-next needed, a few entities at a time. Connections, links and addresses in use are found in the
-router's own tables.
+Configured entities have an index. A few edits update the index; after many edits it is rebuilt when
+it is next needed, a few entities at a time. Connections, links and addresses in use are found in
+the router's own tables.
 """
 
 from __future__ import annotations
@@ -57,9 +57,10 @@ _TOLD: Final[dict[str, _View]] = {
 
 
 class EntityIndex:
-    """Index of the configured entities of a kind, by the name that their type gives them.
+    """Index of the configured entities of a kind, by the attribute `name` of their type.
 
-    Each entity keeps its number; the numbers increase in the order of the entities.
+    Each entity keeps the number that it gets in the index. The numbers increase in the order of the
+    entities.
     """
 
     def __init__(self, entity_type: AnyEntityType, every: tuple[object, ...]) -> None:
@@ -80,7 +81,7 @@ class EntityIndex:
         return None if numbers is None else bisect_left(self._numbers, numbers[0])
 
     def change(self, every: tuple[object, ...], edits: Edits) -> None:
-        """Apply edits, after which the entities are `every`.
+        """Update the index after edits; `every` has all entities after them.
 
         A removed entity leaves the index, a changed one keeps its position, a new one comes last.
         """
@@ -126,10 +127,11 @@ class EntityIndex:
 async def look_up(
     router: RouterView, entity_type: AnyEntityType, wanted: str, key: str
 ) -> Iterable[object] | None:
-    """Return the entities of a type whose attribute `wanted` may have the value `key`.
+    """Return the entities of a type that may have the value `key` in their attribute `wanted`.
 
-    Return None if the caller must search all entities. A None among the entities stands for a step
-    of work without a result, so that the caller can let other tasks run.
+    `wanted` is `name` or `identity`. Return None if the caller must search all entities. A None
+    among the entities stands for a step of work without a result, so that the caller can let other
+    tasks run.
     """
     tell = _TOLD.get(entity_type.long_name)
     if tell is not None:
@@ -141,7 +143,7 @@ async def look_up(
 
 
 def view_of(router: RouterView, entity_type: AnyEntityType, settings: object) -> object:
-    """Return the object that a configured entity is read from; None for types without an index."""
+    """Return the object from which a configured entity is read; None for types without an index."""
     tell = _TOLD.get(entity_type.long_name)
     return None if tell is None else tell(router, settings)
 
@@ -162,8 +164,8 @@ async def index_of(router: RouterView, entity_type: AnyEntityType, settings: obj
 def update_indexes(router: RouterView, before: Configuration, edits: Edits) -> None:
     """Update the indexes after edits of the configuration `before`.
 
-    After more than MAX_EDITS edits, or if an index belongs to another configuration, leave the
-    index as it is: it is rebuilt when it is next needed.
+    After more than MAX_EDITS edits, or if an index belongs to another configuration, the index is
+    left as it is, and rebuilt when it is next needed.
     """
     if len(edits) > MAX_EDITS:
         return

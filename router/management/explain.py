@@ -2,7 +2,7 @@
 
 Nothing is changed: asking about an address does not bring it into use, and no redirect is counted.
 `router.core.diagnosis.blocking` finds out why no messages flow. This module adds which listeners
-admit the user, which rule applies to the address, and the clients at its other end.
+admit the user, which rule applies to the address, and which clients use the address.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ T = TypeVar("T")
 
 
 class Flow(TypedDict):
-    """Part of the answer that explains why messages flow or not."""
+    """Part of an answer to EXPLAIN: why messages flow or not."""
 
     reasons: list[dict[str, str]]
     senders: list[AnswerMap]
@@ -90,7 +90,7 @@ class Flow(TypedDict):
 
 @attrs.frozen
 class Question:
-    """Question about an address; `user` is None for an anonymous user."""
+    """Question about an address in an EXPLAIN request; `user` is None for an anonymous user."""
 
     direction: str
     address: str
@@ -104,7 +104,7 @@ class Question:
 
 
 def question_of(request: Request) -> Question:
-    """Read the properties of a request; raise Refused if they are invalid."""
+    """Return the question in a request; raise Refused if the request's properties are invalid."""
     direction, address = request.text("direction"), request.text("address")
     if direction not in (SEND, RECEIVE):
         raise Refused(BAD_REQUEST, f"direction must be {SEND} or {RECEIVE}")
@@ -173,7 +173,7 @@ def explain(router: RouterView, request: Request) -> AnswerMap:
 
 
 def _is_nobody(reasons: list[dict[str, str]]) -> bool:
-    """Return whether the only reason is that there is no receiver here."""
+    """Return whether the only reason is that this router has no receiver for the address."""
     return [each["reason"] for each in reasons] == [str(Reason.NO_CONSUMER)]
 
 
@@ -307,7 +307,7 @@ def _of_sending(survey: Survey, state: AddressState) -> list[dict[str, str]]:
 
 
 def _of_receiving(survey: Survey, address: Address, own: Sequence[Link]) -> list[dict[str, str]]:
-    """Return why no messages are received.
+    """Return why no messages are received; `own` has the user's receivers.
 
     There is no sender, none of the user's receivers can take a message, or no sender can send.
     """
@@ -325,14 +325,15 @@ def _some(links: Iterable[T]) -> Iterable[T]:
 
 
 def _next(survey: Survey, address: Address) -> list[Consumer]:
-    """Return the consumers that would get the next small message that is sent here."""
+    """Return the consumers that would get the next small message sent at this router."""
     return [each for one in receiving_addresses(address) for each in _chosen(survey, one)]
 
 
 def _chosen(survey: Survey, address: Address) -> list[Consumer]:
     """Return the consumers of one address that would get its next small message.
 
-    With multicast these are all that can take it, otherwise at most one.
+    For a multicast address these are all consumers that can take the message, otherwise at most
+    one.
     """
     if address.treatment == MULTICAST:
         receivers = receivers_for(address, HERE, OWN_TREE)

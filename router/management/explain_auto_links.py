@@ -15,7 +15,7 @@ MAX_LISTED: Final = 100
 
 
 def auto_links_at(router: RouterView, name: str, phase: int) -> list[AutoLinkState]:
-    """Return the auto-links at a phase of an address or at its fallback, attached or not."""
+    """Return the auto-links for a phase of an address or for its fallback, attached or not."""
     auto_links = router.observed.auto_links
     if auto_links is None:
         return []
@@ -47,10 +47,10 @@ def describe_auto_links(states: list[AutoLinkState]) -> list[AnswerMap]:
 
 
 def reasons_of(states: list[AutoLinkState], *, sends: bool) -> list[dict[str, str]]:
-    """Return why the auto-links at the other end are not active.
+    """Return why the auto-links that messages of the user would pass are not active.
 
     If the user sends, these are the auto-links to containers, which would take the messages;
-    otherwise those from containers, which would bring them.
+    otherwise the auto-links from containers, which would bring them.
     """
     return [
         {"reason": f"auto_link_{each.status}", "text": _why(each)}

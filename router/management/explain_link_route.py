@@ -1,4 +1,4 @@
-"""EXPLAIN of an address with a link route: where its links are forwarded, or why not."""
+"""EXPLAIN of an address with a link route: where links for it are forwarded, or why not."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ BACKING_OFF: Final = {
 
 
 def explain_link_route(router: RouterView, route: Route, asked: str) -> AnswerMap:
-    """Return the parts of the answer that differ for a link route; `asked` is the address."""
+    """Return the parts of the answer that differ for a link route.
+
+    `asked` is the address that the question is about.
+    """
     now = router.observed.turn.now
     found = route.next_outlet(now)
     chosen = None if found is None else found[1]

@@ -1,4 +1,4 @@
-"""EXPLAIN in a network of routers: where else an address has receivers, and the links to them.
+"""EXPLAIN in a network: at which other routers an address has receivers, and the links to them.
 
 Nothing is changed: if no link leads to a router yet, the answer says so.
 """
@@ -35,7 +35,7 @@ _NOBODY_SENDS: Final = "no link leads there yet: one is attached when a client s
 
 
 class _Why(TypedDict):
-    """Reason why no message goes to a router now; both are None if messages can go."""
+    """Reason why no message goes to a router now; both fields are None if messages can go."""
 
     reason: str | None
     text: str | None
@@ -86,7 +86,7 @@ class _UplinkAnswer(TypedDict):
 class NetworkExplanation:
     """Part of an explanation about other routers: where messages go, or why they do not.
 
-    `facts` (the network's facts) is None if the router is not part of a network.
+    `facts` is None if the router is not part of a network.
     """
 
     facts: AnswerMap | None
@@ -129,7 +129,10 @@ def stand_in_address(router: RouterView, name: str, treatment: int, phase: int) 
 def explain_network(
     router: RouterView, address: Address, chosen: list[Consumer]
 ) -> NetworkExplanation:
-    """Return where messages go at other routers; `chosen` would get the next one sent here."""
+    """Return to which other routers messages for an address go, or why not.
+
+    `chosen` has the consumers that would get the next message sent at this router.
+    """
     asked = _Asked(router, address, chosen)
     network = asked.network
     if not network.is_on and network.edges is None:
@@ -157,14 +160,17 @@ def remote_router_of(consumer: Consumer) -> AnswerMap:
 
 
 def hops_of(router: RouterView) -> Hops | None:
-    """Return the known routes to other interior routers; None unless this is an interior router."""
+    """Return the known routes to other interior routers; None if this is not an interior router."""
     network = None if router.control is None else router.control.network
     protocol = None if network is None else network.protocol
     return None if protocol is None else Hops(protocol.graph, protocol.me, protocol.paths)
 
 
 def route_of(router: RouterView, chosen: Iterable[Consumer]) -> AnswerMap:
-    """Return the next message's route and its cost; this router and 0 if the message stays here."""
+    """Return the next message's route and the route's cost; `chosen` would get the message.
+
+    If the message does not leave this router, the route has only this router, and the cost is 0.
+    """
     hops = hops_of(router)
     for consumer in chosen:
         far = far_end_of(consumer.link)
@@ -178,7 +184,7 @@ def route_of(router: RouterView, chosen: Iterable[Consumer]) -> AnswerMap:
 
 
 def _routers(asked: _Asked) -> list[_RouterAnswer]:
-    """Return the routers to which messages may go, the nearest first; none for a multicast."""
+    """Return the routers to which messages may go, the nearest first; empty for a multicast."""
     address, network = asked.address, asked.network
     if address.treatment == MULTICAST:
         return []

@@ -1,4 +1,4 @@
-"""Find the entity that a request means, by its name or its identity.
+"""Find the entity that a request means, by the entity's name or identity.
 
 There may be very many entities, so other tasks run after every few of them.
 """
@@ -27,13 +27,13 @@ STEPS_PER_CHECKPOINT: Final = 32
 
 @attrs.frozen
 class FoundEntity:
-    """Found entity: its type, and the object that its attributes are read from."""
+    """Entity that a request means: its type, and the object that its attributes are read from."""
 
     entity_type: AnyEntityType
     entity: object
 
     def attributes(self) -> AnswerMap:
-        """Return the attributes, as READ answers them."""
+        """Return the attributes, as in the answer to READ."""
         return attributes_of(self.entity_type, self.entity)
 
 
@@ -58,7 +58,7 @@ def known_type(kind: str, known: Mapping[str, ListedType] = ENTITY_TYPES) -> str
 
 
 async def find(router: RouterView, request: Request) -> FoundEntity:
-    """Return the entity that a request means. Raise Refused if there is not exactly one."""
+    """Return the entity that a request means; raise Refused if there is none, or several match."""
     known = types_of(router)
     kind, name, identity = map(request.text, ("type", "name", "identity"))
     if name is None and identity is None:
@@ -93,7 +93,10 @@ async def find(router: RouterView, request: Request) -> FoundEntity:
 async def _search(
     router: RouterView, wanted: str, key: str, types: Iterable[ListedType]
 ) -> list[FoundEntity]:
-    """Return the entities of some types whose attribute `wanted` is `key`."""
+    """Return the entities of `types` that have the value `key` in their attribute `wanted`.
+
+    `wanted` is `name` or `identity`.
+    """
     found = []
     steps = 0
     for entity_type, entities in types:

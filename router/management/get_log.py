@@ -9,8 +9,8 @@ from router.management.views import RouterView
 def get_log(router: RouterView, request: Request) -> list[list[object]]:
     """Return the last `limit` log lines, or all that are kept, oldest first.
 
-    Each line is a list: module, level, text, source file, source line (both None: they are not
-    known here), and time in seconds since 1970.
+    Each line is a list: module, level, text, source file, source line, and time in seconds since
+    1970. Source file and line are None, because the log does not have them.
     """
     limit = _limit(request)
     return [
@@ -20,6 +20,6 @@ def get_log(router: RouterView, request: Request) -> list[list[object]]:
 
 
 def _limit(request: Request) -> int | None:
-    """Return the number of lines requested; None for all. Tools send a number or text."""
+    """Return how many lines are requested; None for all. Tools send a number or text."""
     # as in Dispatch, no limit and 0 mean all of them
     return request.count("limit") or None

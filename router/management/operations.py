@@ -124,7 +124,10 @@ def _rows(
 
 
 def _attribute_names(types: Iterable[AnyEntityType], body: object) -> list[str]:
-    """Return the requested attribute names, without those that have no value here."""
+    """Return the requested attribute names, without those that only Dispatch has.
+
+    Raise Refused if a name is unknown or the body is invalid.
+    """
     known = dict.fromkeys(each.name for of in types for each in of.attributes)
     absent = {name for of in types for name in of.unsupported}
     if body is None:

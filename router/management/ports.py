@@ -1,4 +1,4 @@
-"""Protocols: the parts of a running router, its connections and plugins that management uses.
+"""Protocols for what management uses of a running router, its connections and its plugins.
 
 The classes that implement them are in packages above this one: `router.net` and `router.hosting`.
 """
@@ -126,7 +126,7 @@ class TracedFrame(Protocol):
 
 
 class FrameTraces(Protocol):
-    """Tracer, which reports frames to functions; see `router.net.tracing.Tracer`."""
+    """Tracer, which passes frames to functions; see `router.net.tracing.Tracer`."""
 
     def add_listener(
         self,
@@ -136,22 +136,22 @@ class FrameTraces(Protocol):
     ) -> Opaque:
         """Call `on_frame` with each frame of the connections that `wants` selects.
 
-        `on_processed` is called after all frames of one read have been processed. This ends with
-        `remove_listener`, which takes the result.
+        `on_processed` is called after all frames of one read have been processed. To end the calls,
+        pass the result to `remove_listener`.
         """
 
     def remove_listener(self, listening: Opaque) -> None:
-        """Stop the reports that `add_listener` began; `listening` is its result."""
+        """End the calls that `add_listener` began; `listening` is the result of `add_listener`."""
 
     def log_one(self, pump: Opaque, on: bool | None) -> None:
-        """Set whether the frames of one connection are logged; None to use the setting for all."""
+        """Set whether one connection's frames are logged; None applies the setting for all."""
 
     def is_logged(self, pump: Opaque) -> bool:
         """Return whether the frames of a connection are logged."""
 
 
 class RouterInternals(Protocol):
-    """Parts of a router that management reads; see `router.net.router_hub.RouterHub`."""
+    """Access to what management reads of a router; see `router.net.router_hub.RouterHub`."""
 
     @property
     def table(self) -> AddressTable:
@@ -183,10 +183,10 @@ class RouterInternals(Protocol):
 
     @property
     def connection_counters(self) -> Sequence[Endpoint]:
-        """Return the router's listeners and connectors."""
+        """Return the router's listeners and connectors, with their counts."""
 
     def begin_turn(self) -> None:
-        """Begin a turn, before any other work."""
+        """Begin a turn; call this before any work that belongs to the turn."""
 
     def finish_turn(self) -> None:
         """Finish the turn: send its output."""
@@ -209,7 +209,7 @@ class PluginState(Protocol):
 
     @property
     def lost_events(self) -> int:
-        """Return the number of events that the plugin did not take in time."""
+        """Return how many events the plugin lost because it did not receive them in time."""
 
 
 class ReportedAttribute(Protocol):
@@ -249,7 +249,7 @@ class ReportedType(Protocol):
 
 
 class Plugins(Protocol):
-    """Plugins of a router; see `router.hosting.host.PluginHost`."""
+    """Access to the plugins of a router; see `router.hosting.host.PluginHost`."""
 
     def state_of(self, name: str) -> PluginState | None:
         """Return the state of a plugin; None if it is not known."""

@@ -1,6 +1,6 @@
-"""Write the reference of `$management` as Markdown, from the entity types.
+"""Reference page for `$management` in Markdown, generated from the entity types.
 
-`python -m router.management.reference > docs/reference/management.md` brings the page up to date.
+`python -m router.management.reference > docs/reference/management.md` updates the page.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Make settings from the attributes of a request: check names, convert and check values.
 
-Values are taken as Dispatch takes them: "5" for 5, "yes" for true, 5 for "5", and null for a
-missing value. The kinds of the configuration define the allowed values.
+As in Dispatch, "5" is accepted for 5, "yes" for true, 5 for "5", and null for a missing value. The
+kinds of the configuration define the allowed values.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def new_settings(entity_type: AnyEntityType, given: Given) -> object:
 
 
 def changed_settings(entity_type: AnyEntityType, settings: Any, given: Given) -> object:
-    """Return an entity's settings with other values; null stands for the default.
+    """Return an entity's settings with the values of a request; null stands for the default.
 
     Any attribute may be given with its present value. Raise Refused if a value is not allowed.
     """
@@ -95,7 +95,7 @@ def is_type_name(kind: object, entity_type: AnyEntityType) -> bool:
 
 
 def setting_value(attribute: AnyAttribute, value: object) -> object:
-    """Return a value of a request as a setting. Raise Refused if it is not allowed."""
+    """Return a value of a request as a setting. Raise Refused if the value is not allowed."""
     assert attribute.setting is not None
     field = attribute.setting.field
     plain = _plain(value)

@@ -39,7 +39,7 @@ class Refused(Exception):
 class Request:
     """Content of a request: the application-properties and the body of its message.
 
-    `connection` is the number of the connection that the request came from, None if unknown.
+    `connection` is the number of the connection on which the request arrived, None if unknown.
     `may_change` is true if another router passed the request on and states that its client may
     change things.
     """
@@ -59,7 +59,7 @@ class Request:
 
     @property
     def subject(self) -> dict[str, str]:
-        """Return the operation and its object for the log: text values only, truncated if long."""
+        """Return the operation and its object for the log, cut if long; only text is included."""
         names = ("operation", "type", "name", "identity", "entityType")
         values = {name: self.properties.get(name) for name in names}
         return {
@@ -69,16 +69,16 @@ class Request:
         }
 
     def text(self, name: str) -> str | None:
-        """Return a text property, None if it is absent; raise Refused if it is not text."""
+        """Return a text property, None if it is absent; raise Refused if it is no text."""
         value = self.properties.get(name)
         if value is not None and not isinstance(value, str):
             raise Refused(BAD_REQUEST, f"{name} must be a string")
         return value
 
     def count(self, name: str) -> int | None:
-        """Return a property that is a non-negative whole number, None if absent.
+        """Return a property that is a non-negative whole number, None if it is absent.
 
-        Some tools send it as text. Raise Refused if it is anything else.
+        Some tools send the number as text. Raise Refused if the property is anything else.
         """
         value = self.properties.get(name)
         if value is None:

@@ -1,8 +1,8 @@
 """Running traces: lines about frames or deliveries, sent to the requester as they occur.
 
 TRACE (`router.management.trace`) starts a trace, which is sent to a receiver of the requester and
-uses its credit. Without credit a limited number of lines wait; further ones are dropped and
-counted. The trace ends when the receiver is gone.
+uses the receiver's credit. Without credit a limited number of lines wait; further ones are dropped
+and counted. The trace ends when the receiver is gone.
 
 Connections that carry trace lines are not traced, because each line would cause another one.
 """
@@ -89,7 +89,7 @@ class Trace:
         return len(self._lines) >= MAX_WAITING_LINES or self._characters >= MAX_WAITING_CHARACTERS
 
     async def wait(self) -> None:
-        """Wait for a line, or until a message is due that shows that the trace still runs."""
+        """Wait until a line is queued, or until the next message without lines is due."""
         if not self._lines:
             self._some = trio.Event()
             with trio.move_on_after(HEARTBEAT_S):
@@ -138,12 +138,12 @@ def _nothing() -> None:
 
 
 class TooManyTraces(Exception):
-    """Refusal of a trace because no more can run."""
+    """Refusal of a trace because no further trace can run."""
 
 
 @attrs.define(eq=False)
 class RunningTraces:
-    """Running traces of one router.
+    """Set of the running traces of one router.
 
     Lines are sent while `run` runs, over the agent's `connection`, which is None while the agent is
     not connected.
@@ -172,7 +172,10 @@ class RunningTraces:
         return {consumer.link.session.connection.number for consumer in consumers} - {0}
 
     def begin(self, to: str, requester_number: int | None, account: Account) -> Trace:
-        """Start a trace for the receiver at `to`, charged to `account`; raise TooManyTraces."""
+        """Start a trace for the receiver at `to`, and charge its waiting lines to `account`.
+
+        Raises TooManyTraces if the maximum is reached, or if `run` does not run.
+        """
         if self._nursery is None or len(self.by_number) >= MAX_TRACES:
             raise TooManyTraces
         self._last += 1

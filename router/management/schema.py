@@ -35,8 +35,8 @@ SettingField: TypeAlias = "attrs.Attribute[object]"
 class Setting:
     """Setting of the configuration that an attribute stands for.
 
-    `field` is its field in the configuration's model. `why_fixed` says why it cannot be changed
-    in a running router, and is empty if it can.
+    `field` is the setting's field in the configuration's model. `why_fixed` says why the setting
+    cannot be changed in a running router, and is empty if it can.
     """
 
     field: SettingField
@@ -54,7 +54,7 @@ class Setting:
 
     @property
     def is_required(self) -> bool:
-        """Return whether every entity needs a value for it."""
+        """Return whether every entity needs a value for the setting."""
         return setting_of(self.field).required
 
 
@@ -76,12 +76,12 @@ class Attribute(Generic[E_contra]):
 
     @property
     def can_be_created_with(self) -> bool:
-        """Return whether a new entity can be given a value for it."""
+        """Return whether a new entity can be given a value for the attribute."""
         return self.setting is not None
 
     @property
     def can_be_updated(self) -> bool:
-        """Return whether its value in an existing entity can be changed."""
+        """Return whether the attribute's value in an existing entity can be changed."""
         return self.changes or (self.setting is not None and not self.setting.why_fixed)
 
 
@@ -89,11 +89,10 @@ class Attribute(Generic[E_contra]):
 class EntityType(Generic[E_contra]):
     """Type of entities, which are read from objects of one class.
 
-    `name` is without the common prefix. `unsupported` are attributes that this type has in Dispatch
-    and that have no value here: an answer to a request for them leaves them out. `entity` is the
-    configuration's entity for this type. `missing_feature` says why operations are not implemented,
-    if a part of the router is missing. With `includes_null`, READ includes attributes without a
-    value, as Dispatch does for entities of its core.
+    `name` is without the common prefix. `unsupported` has the names of attributes that the type has
+    only in Dispatch; answers leave them out. `entity` is the configuration entity of this type, if
+    there is one. `missing_feature` is the reason why operations are not implemented, or empty. With
+    `includes_null`, READ includes attributes without a value, as Dispatch does for some types.
     """
 
     name: str
@@ -108,16 +107,16 @@ class EntityType(Generic[E_contra]):
 
     @property
     def long_name(self) -> str:
-        """Return the name on the wire."""
+        """Return the type's name with the common prefix, as requests and answers contain it."""
         return long_name(self.name)
 
     @property
     def bases(self) -> list[str]:
-        """Return the types that it extends, the nearest one first."""
+        """Return the names of the types that this type extends, the nearest one first."""
         return [self.base, ENTITY]
 
     def is_a(self, name: str) -> bool:
-        """Return whether this is the type with this long name, or extends it."""
+        """Return whether `name` is the long name of this type, or of a type that it extends."""
         return name == self.long_name or name in self.bases
 
     def attribute(self, name: str) -> Attribute[E_contra] | None:
@@ -132,7 +131,7 @@ AnyEntityType: TypeAlias = EntityType[Any]
 
 @attrs.frozen
 class LiveEntity:
-    """Configured entity with its live state; `state` is None if there is none yet."""
+    """Configured entity with its live state; `state` is None if there is no state yet."""
 
     settings: object
     state: object
@@ -144,9 +143,9 @@ def settings_of(entity: object) -> Any:
 
 
 def live_reader(of: type[S], read: Callable[[S], object]) -> Callable[[object], object]:
-    """Return a reader that applies `read` to an entity's live state, of the class `of`.
+    """Return a reader that applies `read` to an entity's live state.
 
-    It returns None for an entity without such a state.
+    The reader returns None if the entity has no live state of the class `of`.
     """
 
     def read_live(entity: object) -> object:
@@ -164,7 +163,7 @@ def configured_entity(name: str) -> Entity:
 def settings_attributes(entity: Entity) -> Iterator[Attribute[object]]:
     """Yield the attributes of a configured entity, from the configuration's model.
 
-    The name is left out, since every entity has one.
+    The attribute `name` is left out, since every entity has one anyway.
     """
     for field in attrs.fields(entity.settings):
         if field.name == "name":

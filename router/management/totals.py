@@ -1,4 +1,4 @@
-"""Totals of a router: its counters, and the numbers of its connections, links and deliveries."""
+"""Totals of a router: its counters, and how many connections, links and deliveries it has."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ LINKS_PER_STEP: Final = 128
 
 @attrs.define
 class Totals:
-    """Sums over all addresses, connections and links of a router.
+    """Totals over all addresses, connections and links of a router.
 
     `counters` exclude deliveries that the router itself has sent and received. `of_containers` is
-    the traffic of connections to containers, including those that are closed.
+    the traffic of connections to containers, including connections that are closed.
     """
 
     counters: Counters = attrs.Factory(Counters)
@@ -49,10 +49,11 @@ class Totals:
 
 @attrs.define
 class LinkSums:
-    """Sums over the links of one address.
+    """Totals over the links of one address.
 
-    `counters` are the address's counters, with the traffic of its present links. `receivers` counts
-    the receivers here, and `in_process` those among them that are the router itself.
+    `counters` are the address's counters, with the traffic of its present links. `receivers` is how
+    many receivers the address has at this router, and `in_process` how many of them are the router
+    itself.
     """
 
     counters: Counters = attrs.Factory(Counters)

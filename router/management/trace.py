@@ -1,10 +1,11 @@
-"""TRACE: send the frames of connections to a receiver of the requester, until it is gone.
+"""TRACE: send the frames of connections to a receiver of the requester.
 
-The body has the receiver's address, `to`, and selects connections: one by its number
-(`connection`), those of a `container` or a `user`, those from a `peer` (host, or host and port), or
-`all`. Matching connections that open later are traced as well. With `delivery`, lines about
-deliveries are sent instead of frames. Its value is a map of their `address`, `messageId`, `link`,
-`deliveryId` and `tag`, with at least one of these. (docs/how-to/trace.md describes the lines.)
+The trace ends when the receiver is gone. The body has the receiver's address, `to`, and selects
+connections: one by its number (`connection`), those of a `container` or a `user`, those from a
+`peer` (host, or host and port), or `all`. Matching connections that open later are traced as well.
+With `delivery`, lines about deliveries are sent instead of frames. The value of `delivery` is a map
+with at least one of the deliveries' `address`, `messageId`, `link`, `deliveryId` and `tag`.
+(docs/how-to/trace.md describes the lines.)
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ OF_DELIVERIES: Final = ("address", "messageId", "link", "deliveryId", "tag")
 
 
 def trace(router: RouterView, request: Request) -> AnswerMap:
-    """Start a trace; return its number, and the present connections or deliveries in it."""
+    """Start a trace; return its number, and which connections or how many deliveries are in it."""
     asked = request.body
     if not isinstance(asked, dict):
         raise Refused(BAD_REQUEST, "the body of a TRACE must be a map")
@@ -110,7 +111,8 @@ def _deliveries(asked: object) -> DeliveryFilter:
 def _start(router: RouterView, to: str, requester_number: int | None, receivers: set[int]) -> Trace:
     """Start a trace, and charge its waiting lines to the requester's connection.
 
-    If that connection is not known, charge them to one that receives the trace.
+    If that connection is not known, a connection that receives the trace is charged. Raise Refused
+    if too many traces run.
     """
     pumps = router.observed.pumps
     # no connection in `pumps` has the number 0
@@ -133,7 +135,10 @@ def _text(asked: Asked, key: str) -> str:
 
 
 def _wants(asked: Asked) -> Callable[[ConnectionRecord], bool]:
-    """Return a predicate for the requested connections."""
+    """Return a function that says whether a connection is among the requested ones.
+
+    Raise Refused if the request does not select connections in exactly one way.
+    """
     given = [kind for kind in KINDS if kind in asked]
     if len(given) != 1:
         raise Refused(BAD_REQUEST, f"TRACE needs exactly one of {', '.join(KINDS)}")
@@ -199,7 +204,7 @@ class FrameTracer:
         self._trace.add(line)
 
     def report_peer(self, pump: ConnectionRecord) -> None:
-        """Report the peer of a connection, once it is known and whenever it changes."""
+        """Report the peer of a connection, unless the last report about it was the same."""
         line = connection_line(pump)
         if self._told.get(pump.number) != line:
             self._told[pump.number] = line

@@ -1,6 +1,6 @@
-"""Answers that their receivers have not settled, and the limits on their number.
+"""Answers that their receivers have not settled, and the limits on how many there may be.
 
-Programs written for Dispatch often forget to settle answers, because Dispatch does it itself.
+Programs written for Dispatch often forget to settle answers, because Dispatch settles them itself.
 Therefore the limit is higher for small answers, and an answer older than its TTL no longer counts:
 by then it has been sent to its receiver or has expired.
 """
@@ -27,7 +27,7 @@ class _Answer:
 
 
 class UnsettledAnswers:
-    """Unsettled answers of one agent. Each reply-to has its own limits."""
+    """Record of an agent's unsettled answers. Each reply-to has its own limits."""
 
     def __init__(self, longest_s: float) -> None:
         self._longest_s = longest_s
@@ -59,7 +59,7 @@ class UnsettledAnswers:
         self._at.setdefault(reply_to, {})[sending] = answer
 
     def forget(self, sending: SentMessage) -> None:
-        """Forget an answer that has an outcome of any kind, or that no longer counts."""
+        """Forget an answer because it has an outcome of any kind, or no longer counts."""
         answer = self._answers.pop(sending, None)
         if answer is None:
             return

@@ -1,6 +1,6 @@
 """Views that entities are read from: a router's records, prepared for the attributes.
 
-Nothing is kept or counted here: each property reads the router as it is.
+Nothing is kept or counted in a view: each property reads the router as it is.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ MAX_SEARCHED: Final = 1000
 class RouterView:
     """View of the router as a whole.
 
-    `started_at` is on the engine's clock; `configuration` is the present one.
+    `started_at` is on the engine's clock; `configuration` is the running configuration.
     """
 
     id: str
@@ -81,7 +81,7 @@ class RouterView:
 
     @property
     def survey(self) -> Survey:
-        """Return the survey of blocked links in this turn."""
+        """Return the survey of blocked links for the current turn."""
         now = self.observed.turn.now
         if self._survey is None or self._survey[0] != now:
             self._survey = (now, Survey(self.observed.forwarder))
@@ -98,18 +98,18 @@ class RouterView:
         return int(self.observed.turn.now - self.started_at)
 
     def close(self, view: ConnectionView, reason: AmqpError) -> None:
-        """Close a connection, and tell its peer the reason."""
+        """Close a connection, and send `reason` to its peer."""
         self.observed.begin_turn()
         view.connection.close(reason)
         self.observed.finish_turn()
 
     def addresses(self) -> Iterator[AddressView | None]:
-        """Yield each address in use, after None for each step of adding up its links."""
+        """Yield each address in use, preceded by None for each step of adding up its links."""
         for address in self.observed.table.addresses():
             yield from self.address(address)
 
     def address(self, address: Address) -> Iterator[AddressView | None]:
-        """Yield one address in use, after None for each step of adding up its links."""
+        """Yield one address in use, preceded by None for each step of adding up its links."""
         sums = yield from compute_link_sums(address)
         core = self.observed.forwarder
         passed = core.network.transit_counts.count_of(key_of(address))
@@ -145,13 +145,13 @@ class RouterView:
                         yield LinkView(pump, link, self)
 
     def with_totals(self) -> Iterator[RouterView | None]:
-        """Yield this view with its totals, after None for each step of adding them up."""
+        """Yield this view with its totals, preceded by None for each step of adding them up."""
         totals = yield from compute_totals(self.observed)
         yield attrs.evolve(self, known_totals=totals)
 
     @property
     def totals(self) -> Totals:
-        """Return the totals that `with_totals` has added up, or else add them up now."""
+        """Return the totals that `with_totals` has added up; otherwise add them up now."""
         if self.known_totals is not None:
             return self.known_totals
         steps = compute_totals(self.observed)
@@ -257,7 +257,7 @@ class LinkView:
 
     @property
     def blocked_text(self) -> str | None:
-        """Return `blocked_reason` as text, which names the router that is waited for."""
+        """Return `blocked_reason` as text, which names the router that the link waits for."""
         return self.router.survey.describe(self.link)
 
     @property
@@ -267,12 +267,16 @@ class LinkView:
 
     @property
     def settle_rate(self) -> int:
-        """Return the recent number of deliveries settled per second."""
+        """Return how many deliveries per second have recently been settled."""
         return stuck_deliveries.settle_rate(self.link, self.router.observed.turn.now)
 
     @property
     def ingress_histogram(self) -> list[int] | None:
-        """Return the numbers of outgoing deliveries by ingress router: one, for this router."""
+        """Return how many outgoing deliveries came from each ingress router.
+
+        All of them count for this router, so the list has one item. Return None for an incoming
+        link.
+        """
         return None if self.is_incoming else [int(self.link.deliveries)]
 
     @property
@@ -286,7 +290,7 @@ class LinkView:
 
     @property
     def peer(self) -> str | None:
-        """Return the identity of the link that this link is joined to; None if it is not routed."""
+        """Return the identity of a routed link's other half; None if the link is not routed."""
         if not self.link.is_routed:
             return None
         other = self.link.terminus.other(self.link)
@@ -294,7 +298,7 @@ class LinkView:
 
     @property
     def undelivered(self) -> int | None:
-        """Return how many deliveries from the link, or for it alone, wait in the router.
+        """Return how many deliveries from the link, or for this link only, wait in the router.
 
         Return None if counting them takes too long.
         """
@@ -356,18 +360,18 @@ class AddressView:
 
     @property
     def subscribers(self) -> int:
-        """Return how many receivers the address has here, besides the router itself."""
+        """Return how many receivers the address has at this router, besides the router itself."""
         return self.sums.receivers - self.sums.in_process
 
     @property
     def blocked_reason(self) -> str | None:
-        """Return why messages sent to the address here would wait now, as one word."""
+        """Return in one word why messages would wait at this router now; None if they would not."""
         reason = self.router.survey.address(self.address).flow_reason
         return None if reason is None else str(reason)
 
     @property
     def blocked_text(self) -> str | None:
-        """Return `blocked_reason` as text, which names the routers that are waited for."""
+        """Return `blocked_reason` as text, which names the routers that the address waits for."""
         state = self.router.survey.address(self.address)
         return None if state.flow_reason is None else state.describe(state.flow_reason)
 

@@ -1,1 +1,1 @@
-"""Metrics for operators: the numbers, their exposition as text, and the HTTP server."""
+"""Metrics for operators: their values, their exposition as text, and the HTTP server."""

@@ -2,8 +2,8 @@
 
 Every label costs memory where the metrics are stored, and clients choose addresses freely, so
 labels are limited. At each reading the free labels go to the busiest addresses without one. Labels
-are never taken back, so an address that finds none free counts as `other` until the limit is
-raised. As no count moves from `other` to a label or back, each series only grows, as a counter must
+are never taken back. If no label is free, an address counts as `other` until the limit is raised.
+As no count moves from `other` to a label or back, each series only grows, as a counter must
 (docs/decisions/0021-labels-stay.md).
 """
 
@@ -32,7 +32,7 @@ _DYNAMIC_PREFIX: Final = "_topo/"
 
 
 class AddressLabels:
-    """Labels of a table's addresses, for at most `limit` of them.
+    """Assignment of labels to the addresses of a table, for at most `limit` addresses.
 
     The counters of a labelled address stay in `table.kept`, even while the address is not in use.
     """
@@ -62,7 +62,7 @@ class AddressLabels:
             pass
 
     def assign_in_steps(self) -> Iterator[None]:
-        """Give out the free labels as `assign` does, in steps between which the router can run."""
+        """Give out the free labels as `assign` does, in steps between which other tasks can run."""
         self._has_been_read = True
         kept = self.table.kept
         free = self.limit - len(kept)
@@ -100,7 +100,7 @@ def _rank(busy: tuple[int, int, Address]) -> tuple[int, int]:
 
 
 def is_own_node(table: AddressTable, address: Address) -> bool:
-    """Return whether an address is a node of the router itself, which has phase 0."""
+    """Return whether an address is a node of the router itself; such nodes have phase 0."""
     return address.phase == 0 and table.is_own_node(address.name)
 
 
@@ -115,8 +115,8 @@ def _deliveries(address: Address) -> int:
 def label_of(key: str) -> str:
     """Return the label of the address with this key; it is unique and never `other`.
 
-    The names `other` and "" get a leading slash, which does not change an address. A phase other
-    than 0 precedes the name, also after a slash.
+    The label is the key, cut if it is too long. The keys `other` and "" get a leading slash, which
+    does not change the address that they name.
     """
     if key in (OTHER, ""):
         return f"/{key}"
@@ -124,7 +124,7 @@ def label_of(key: str) -> str:
 
 
 def shortened(text: str) -> str:
-    """Return a text that a client chose, cut if it is too long; a hash keeps it unique."""
+    """Return a text that a client chose, cut if it is too long; a hash keeps a cut text unique."""
     if len(text) <= LONGEST_LABEL:
         return text
     digest = hashlib.blake2b(text.encode(), digest_size=_HASH_BYTES).hexdigest()

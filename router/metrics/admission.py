@@ -20,10 +20,10 @@ WAIT_S: Final = 5.0
 
 
 class Admission:
-    """Admission of requests of one kind; those of each host are admitted in order of arrival.
+    """Gate for requests of one kind; the requests of each host are admitted in order of arrival.
 
-    `places` is the number of requests admitted at a time, `at_once` the number of answers made at a
-    time, and `waiting` the number of requests that may wait for a place.
+    `places` is how many requests can be admitted at a time, `at_once` how many answers can be made
+    at a time, and `waiting` how many requests can wait for a place.
     """
 
     def __init__(self, places: int, at_once: int, waiting: int) -> None:
@@ -37,7 +37,8 @@ class Admission:
     async def enter(self, host: str) -> Admitted | None:
         """Wait for a place and a turn; return None if the request is refused, or after `WAIT_S`.
 
-        If too many requests wait, the newest one of the host with the most is refused.
+        If too many requests wait, the newest request of the host with the most waiting requests is
+        refused.
         """
         if self._is_free() and self._may_have_more(host):
             return self._admit(host)
@@ -63,10 +64,10 @@ class Admission:
         return self._held[host] < self._share
 
     def _make_room(self, host: str) -> bool:
-        """Refuse a waiting request in favour of one of `host`; return whether one was refused.
+        """Refuse another host's waiting request in favour of `host`; return whether that was done.
 
-        It is the newest one of the host with the most, unless that host would then have fewer than
-        `host`.
+        The request is the newest one of the host with the most waiting requests. None is refused if
+        that host would then have fewer waiting requests than `host`.
         """
         if not len(self._waiting):
             return False
@@ -85,7 +86,7 @@ class Admission:
         return Admitted(self, host)
 
     def admit_waiting(self) -> None:
-        """Admit waiting requests, as long as there are places and turns."""
+        """Admit waiting requests while places and turns are free."""
         while self._is_free():
             waiter = self._waiting.next(self._may_have_more)
             if waiter is None:
@@ -125,12 +126,12 @@ class Admitted:
         self._has_turn = True
 
     def answer_made(self) -> None:
-        """Pass on the turn; the request keeps its place while the client reads the answer."""
+        """Free the turn; the request keeps its place while the client reads the answer."""
         if self._has_turn:
             self._has_turn = False
             self._admission.return_turn()
 
     def leave(self) -> None:
-        """Pass on the place, and the turn if the request still has it."""
+        """Free the place, and the turn if the request still has it."""
         self.answer_made()
         self._admission.return_place(self._host)

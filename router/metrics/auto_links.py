@@ -10,7 +10,7 @@ from router.control.link_supervisor import Status
 
 @attrs.frozen
 class AutoLinkReading:
-    """Numbers of auto-links; `by_status` includes those that are being removed."""
+    """Counts of auto-links; `by_status` includes auto-links that are being removed."""
 
     configured: int = 0
     by_status: dict[str, int] = attrs.Factory(lambda: {str(each): 0 for each in Status})
@@ -19,7 +19,7 @@ class AutoLinkReading:
 
 
 def read_auto_links(auto_links: AutoLinks | None) -> AutoLinkReading:
-    """Read all auto-links in one step; None stands for a router without any."""
+    """Read the counts of all auto-links in one step; `auto_links` is None if there are none."""
     if auto_links is None:
         return AutoLinkReading()
     counts = auto_links.count_statuses()

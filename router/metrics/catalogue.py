@@ -1,4 +1,4 @@
-"""Catalogue of every metric of the router: name, kind, labels, meaning, and source of its numbers.
+"""Catalogue of every metric of the router: name, kind, labels, meaning, and source of its values.
 
 To add a metric, add a row: the exposition and the reference page are made from this table, whose
 parts are in `rows`. Names follow the conventions of Prometheus: base units, and `_total` at the end

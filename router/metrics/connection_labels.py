@@ -1,14 +1,14 @@
 """Labels of the connections that have their own metrics.
 
-A connection is labelled with its number, which logs and management also use, and which this router
-never uses again. Further labels are the listener or connector, and the peer's container-id and
-user.
+A connection is labelled with its number, which also identifies it in logs and management. The
+router never uses a number again. Further labels are the listener or connector, and the peer's
+container-id and user.
 
 Labels are limited, and only connections that have lasted for a while get one, so that short ones
-leave no series behind. At each reading the free labels go to connections of connectors first, and
-then to the busiest ones. A connection that found no free label counts as `other` until it ends, and
-a label ends with its connection, so no count ever moves from one series to another. The totals of
-listeners and connectors include connections that have ended
+leave no series behind. At each reading the free labels go first to connections that connectors have
+opened, and then to the busiest ones. A connection that found no free label counts as `other` until
+it ends, and a label ends with its connection, so no count ever moves from one series to another.
+The totals of listeners and connectors include connections that have ended
 (docs/decisions/0040-connections-in-metrics.md).
 """
 
@@ -33,7 +33,7 @@ OTHERS: Final = (OTHER, "", "", "")
 
 
 class Connections(Protocol):
-    """Connections of a router."""
+    """Access to the connections of a router."""
 
     @property
     def pumps(self) -> Mapping[int, MeasuredConnection]:
@@ -45,7 +45,7 @@ class Connections(Protocol):
 
 
 class ConnectionLabels:
-    """Labels of the connections of a router, for at most `limit` of them at a time."""
+    """Assignment of labels to a router's connections, for at most `limit` of them at a time."""
 
     def __init__(self, observed: Connections, limit: int) -> None:
         self.observed = observed
@@ -62,7 +62,7 @@ class ConnectionLabels:
             pass
 
     def assign_in_steps(self, now: float) -> Iterator[None]:
-        """Give out the free labels as `assign` does, in steps between which the router can run."""
+        """Give out the free labels as `assign` does, in steps between which other tasks can run."""
         pumps, shown, late = self.observed.pumps, self.observed.individually_shown, self.late
         late.intersection_update(pumps)
         if not self.limit:
@@ -93,7 +93,7 @@ def _rank(pump: MeasuredConnection) -> tuple[bool, int]:
 
 
 def labels_of(number: int, pump: MeasuredConnection) -> tuple[str, ...]:
-    """Return a connection's values for `LABELS`; those that the peer chose are shortened."""
+    """Return a connection's values for `LABELS`; values that the peer chose are shortened."""
     connection = pump.connection
     return (
         str(number),

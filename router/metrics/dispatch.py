@@ -1,8 +1,7 @@
 """Metrics under Dispatch's names, for existing dashboards and alert rules.
 
-Gauges have `_total` in their names here, as in Dispatch. Metrics of features that this router lacks
-are 0, as in a Dispatch router without a network, so that no expression fails because a series is
-missing.
+As in Dispatch, gauges have `_total` in their names. Metrics of features that this router lacks are
+0, so that no dashboard or rule fails because a series is missing.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from router.metrics.reading import Reading
 
 @attrs.frozen
 class DispatchMetric:
-    """Metric of Dispatch, and our own metric that replaces it, if there is one."""
+    """Metric of Dispatch; `ours` says which metric of this router replaces it, if there is one."""
 
     name: str
     kind: Literal["counter", "gauge"]
@@ -29,7 +28,7 @@ class DispatchMetric:
 
     @property
     def metric(self) -> Metric:
-        """Return the metric as the exposition shows it."""
+        """Return the metric in the form that the exposition needs."""
         return Metric(self.name, self.kind, self.meaning, (), unlabelled(self.read))
 
 

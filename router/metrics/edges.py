@@ -17,7 +17,7 @@ USE_STATES = ("active", "standby")
 
 @attrs.frozen
 class EdgeReading:
-    """Numbers of an edge router's uplinks, or of an interior router's edges.
+    """Counts for an edge router's uplinks, or for an interior router's edges.
 
     `uplinks` and `edges` are counted by whether they are active or on standby, `links` by status.
     """
@@ -35,7 +35,7 @@ class EdgeReading:
 
 
 def read_edges(network: Neighbours | None) -> EdgeReading:
-    """Read all numbers of edge connections in one step; None stands for a standalone router."""
+    """Read the counts for edge connections in one step; `network` may be None."""
     part = None if network is None else network.edges
     if isinstance(part, EdgeRouter):
         proxies = part.proxies

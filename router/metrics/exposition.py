@@ -1,8 +1,8 @@
 """Expose the metrics as text, in the format that the scraper prefers, while the router forwards.
 
 A reading is taken in steps and turned into text metric by metric; the router forwards in between.
-One text is made at a time, and all requests that arrived before it was begun get that text. So the
-cost to the router does not depend on the number of scrapers.
+One text is made at a time, and it answers all requests that arrived before the router began to make
+it. So the cost to the router does not depend on the number of scrapers.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class RouterCollector:
         self.configure(settings)
 
     def configure(self, settings: MetricsSettings) -> None:
-        """Apply settings from now on; labels that are in use stay."""
+        """Apply settings from now on; labels that are in use are kept."""
         self.labels.limit = settings.address_label_limit
         self.connection_labels.limit = settings.connection_label_limit
         self.metrics = [
@@ -82,7 +82,7 @@ class RouterCollector:
             self.metrics.extend(each.metric for each in DISPATCH)
 
     async def read(self) -> None:
-        """Take a reading for the next `collect`, and let other tasks run in between."""
+        """Take a reading for the next `collect`, in steps between which other tasks run."""
         uptime_s = time.monotonic() - self.started_at
         steps = read_in_steps(self.observed, self.labels, self.connection_labels, uptime_s)
         while True:
@@ -94,7 +94,7 @@ class RouterCollector:
             await trio.lowlevel.checkpoint()
 
     def collect(self) -> Iterator[Family]:
-        """Yield each metric of the last reading."""
+        """Yield each metric with its values in the last reading, which can be used only once."""
         reading, self._reading = self._reading, None
         if reading is None:
             return
@@ -110,7 +110,7 @@ class RouterCollector:
             yield family
 
     def describe(self) -> Iterable[Family]:
-        """Return the metrics without numbers, so that the registry can refuse names in use."""
+        """Return the metrics without values, so that the registry can refuse names in use."""
         return [_family(metric) for metric in self.metrics]
 
 
@@ -164,8 +164,9 @@ class Exposition:
     async def render(self, accept: str, ticket: int | None = None) -> tuple[str, bytes]:
         """Return the content type and the text for an Accept header.
 
-        `ticket` is the value of `begun` when the request arrived, None if that is now. If a text
-        was begun after the request arrived, that text is returned.
+        `ticket` is the value of `begun` at the arrival of the request; None means that the request
+        has just arrived. A text that was begun after the arrival is recent enough, and is returned
+        instead of a new one.
         """
         encode, content_type = _chosen(accept)
         asked_at = self.begun if ticket is None else ticket
@@ -176,7 +177,7 @@ class Exposition:
         return content_type, text
 
     async def _make(self, encode: Encoder, content_type: str) -> bytes:
-        """Make a text, and keep it for all requests that have arrived by now."""
+        """Make a text, and keep it for the other requests that have already arrived."""
         self.begun += 1
         number = self.begun
         chunks = []

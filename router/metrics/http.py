@@ -84,7 +84,7 @@ Accept = Callable[[Handler, trio.Nursery, Room, int, bytes], Awaitable[None]]
 
 @attrs.frozen
 class Answer:
-    """Response to a request."""
+    """Response to an HTTP request."""
 
     status: int
     content_type: str
@@ -128,14 +128,14 @@ _UNFINISHED: Final = {
 
 @attrs.frozen
 class Health:
-    """Health checks of a router: `round_trip` returns what is wrong, or None."""
+    """Access to a router's health checks; `round_trip` returns what is wrong, or None."""
 
     round_trip: Callable[[], Awaitable[str | None]]
     readiness: Readiness
 
 
 class App:
-    """ASGI application with the routes of one listener."""
+    """ASGI application that serves the paths of one listener."""
 
     def __init__(self, exposition: Exposition | None, health: Health | None) -> None:
         self.routes: dict[str, Callable[[Headers, int], Awaitable[Answer]]] = {}
@@ -291,10 +291,10 @@ class HttpListener:
             self.log.warning("connection failed", reason=repr(failures))
 
     async def _linger(self, stream: trio.SocketStream) -> None:
-        """Wait until the client closes first.
+        """Wait until the client closes the connection, for a limited time.
 
-        If its request is still in transit, closing would cause a reset, and the answer would be
-        lost.
+        If a part of the client's request is still in transit, closing first would cause a reset,
+        and the answer would be lost.
         """
         if self._lingering >= self._crowd // LINGERING_PART:
             return
@@ -318,9 +318,9 @@ class HttpListener:
 
 
 def _crowd() -> int:
-    """Return how many incomplete requests, and how many requests of each kind, may wait.
+    """Return how many requests may wait: incomplete ones, and also those of each kind.
 
-    That is a share of the descriptors that the process may have, most of which are for AMQP.
+    The limit is a share of the descriptors that the process may have, most of which are for AMQP.
     """
     allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if allowed == resource.RLIM_INFINITY:
@@ -329,7 +329,7 @@ def _crowd() -> int:
 
 
 async def _say_at_once(stream: trio.SocketStream, answer: Answer, is_head: bool = False) -> None:
-    """Send an answer without Hypercorn, if the request is refused or incomplete."""
+    """Send the answer to a refused or incomplete request, without Hypercorn."""
     with trio.move_on_after(READ_TIMEOUT_S):
         try:
             await stream.send_all(answer.http_octets(is_head))
@@ -340,8 +340,8 @@ async def _say_at_once(stream: trio.SocketStream, answer: Answer, is_head: bool 
 class _ImpatientStream:
     """Stream for Hypercorn that first returns the request's head, which has already been read.
 
-    It limits how much is read after the head, and how long a client may take to read the answer.
-    Hypercorn shields its sends from cancellation, so only this stream can end a slow one.
+    The stream limits how much is read after the head, and how long a client may take to read the
+    answer. Hypercorn shields its sends from cancellation, so nothing else can end a slow send.
     """
 
     def __init__(self, stream: trio.SocketStream, head: RequestHead, admitted: Admitted) -> None:

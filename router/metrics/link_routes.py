@@ -14,7 +14,7 @@ INACTIVE: Final = "inactive"
 
 @attrs.frozen
 class LinkRouteReading:
-    """Numbers of link routes; `by_status` includes those that connections have requested."""
+    """Counts of link routes; `by_status` includes link routes that connections have requested."""
 
     configured: int = 0
     by_status: dict[str, int] = attrs.Factory(lambda: {ACTIVE: 0, INACTIVE: 0})
@@ -25,7 +25,7 @@ class LinkRouteReading:
 
 
 def read_link_routes(routes: LinkRoutes) -> LinkRouteReading:
-    """Read all link routes in one step."""
+    """Read the counts of all link routes in one step."""
     by_status = {ACTIVE: 0, INACTIVE: 0}
     configured = 0
     for way in routes.each_link_route():

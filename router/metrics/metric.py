@@ -1,4 +1,4 @@
-"""Definition of a metric: name, kind, labels, meaning, and source of its numbers."""
+"""Definition of a metric: name, kind, labels, meaning, and source of its values."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from router.metrics.reading import Reading
 
 @attrs.frozen
 class HistogramValue:
-    """Value of a histogram.
+    """Value of a histogram metric.
 
-    `counts` are the numbers of values up to each of the `bounds`, and last the number beyond all
-    bounds; they are not cumulative. `sum` is the sum of all values.
+    `counts` has a count for each bucket: the values up to each of the `bounds` and above the
+    previous one, and last the values above all bounds. `sum` is the sum of all values.
     """
 
     bounds: Sequence[float]
@@ -39,7 +39,7 @@ Sample = tuple[tuple[str, ...], Value]
 
 @attrs.frozen
 class Metric:
-    """Metric; `name` is its name in the text format of Prometheus."""
+    """Definition of a metric; `name` is its name in the text format of Prometheus."""
 
     name: str
     kind: Literal["counter", "gauge", "histogram"]
@@ -59,5 +59,5 @@ class Metric:
 
 
 def unlabelled(read: Callable[[Reading], Value]) -> Callable[[Reading], Iterable[Sample]]:
-    """Return a reader for a metric without labels, which has one sample."""
+    """Return a reader for a metric without labels, whose only sample has the value from `read`."""
     return lambda reading: [((), read(reading))]

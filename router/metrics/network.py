@@ -30,10 +30,10 @@ NO_MESSAGES: Final = {
 
 @attrs.frozen
 class NetworkReading:
-    """Numbers of the network, as this router sees it.
+    """Counts for the network, as this router sees it.
 
-    `messages` and `octets` are those on control links, by direction and opcode. `changed_s` is the
-    time since the routes last changed, None if they never have.
+    `messages` and `octets` are counted on control links, by direction and opcode. `changed_s` is
+    the time since the routes last changed, None if they have never changed.
     """
 
     connections: int = 0
@@ -54,7 +54,7 @@ class NetworkReading:
 
 
 def read_network(network: Neighbours | None) -> NetworkReading:
-    """Read all numbers of the network in one step; None stands for a standalone router."""
+    """Read the counts for the network in one step; `network` is None for a standalone router."""
     if network is None:
         return NetworkReading()
     reach, protocol = network.reach, network.protocol
@@ -79,6 +79,6 @@ def read_network(network: Neighbours | None) -> NetworkReading:
 
 
 def _round_trips_s(protocol: Protocol) -> dict[tuple[str], float]:
-    """Return the shortest of the last round trips to each neighbour that has one."""
+    """Return the shortest of the latest round-trip times for each neighbour that has any."""
     trips = ((name, link.trips.least_s) for name, link in protocol.links.carriers.items())
     return {(name,): trip_s for name, trip_s in trips if trip_s is not None}

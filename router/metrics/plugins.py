@@ -9,7 +9,7 @@ import attrs
 
 
 class PluginReading(Protocol):
-    """Numbers of one plugin."""
+    """State and counts of one plugin."""
 
     @property
     def name(self) -> str:
@@ -21,12 +21,12 @@ class PluginReading(Protocol):
 
     @property
     def lost_events(self) -> int:
-        """Return the number of events that the plugin did not take in time."""
+        """Return how many events the plugin lost because it did not receive them in time."""
 
 
 @attrs.frozen
 class PluginsReading:
-    """Numbers of all plugins; `failures` are tuples of plugin, kind of failure and count."""
+    """States of all plugins; `failures` has tuples of plugin, kind of failure and count."""
 
     states: Sequence[PluginReading] = ()
     failures: Sequence[tuple[str, str, int]] = ()

@@ -1,8 +1,8 @@
 """Readiness: whether a router should receive new connections, and if not, why.
 
-The code that starts a part of the router reports the part as lacking until it is available. What
-can be checked is checked on each request. A connector without a connection is a reason only if it
-is configured as needed: a router whose broker is down still serves everybody else.
+The code that starts a part of the router reports the part as lacking until it is available. Other
+conditions are checked at each request. A connector without a connection is a reason only if it is
+configured as needed: a router whose broker is down still serves everybody else.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ STOPPING = "the router is shutting down"
 
 
 class Readiness:
-    """Parts that a router still lacks; initially the router as a whole."""
+    """Record of what a router still lacks to be ready; initially the router as a whole."""
 
     def __init__(self) -> None:
         self._lacking: dict[str, str] = {"router": STARTING}
@@ -29,7 +29,7 @@ class Readiness:
         self._lacking.pop(part, None)
 
     def watch(self, check: Callable[[], str | None]) -> None:
-        """Add a check that runs on each request and returns what is lacking, or None."""
+        """Add a check that runs at each readiness request and returns what is lacking, or None."""
         self._checks.append(check)
 
     def reasons(self) -> list[str]:

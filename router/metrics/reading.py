@@ -1,8 +1,8 @@
-"""Read all the numbers of a running router, in one walk over its state.
+"""Read all metric values of a running router, in one pass over its state.
 
-Totals are computed from the numbers read, so they are consistent: the counts of all addresses add
-up to those of the router. The walk reads what the router keeps anyway; while messages are
-forwarded, nothing is counted just for the metrics.
+Totals are computed from the values read, so they are consistent: the counts of all addresses add up
+to those of the router. The pass reads what the router keeps anyway; while messages are forwarded,
+nothing is counted just for the metrics.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ EXAMINED_AT_ONCE: Final = 2000
 
 @attrs.define
 class AddressReading:
-    """Numbers of one address, or of several together."""
+    """Counts for one address, or for several together."""
 
     label: str
     counters: Counters = attrs.Factory(Counters)
@@ -54,7 +54,7 @@ class AddressReading:
     blocked_by: str | None = None
 
     def add(self, address: Address) -> None:
-        """Add the numbers of an address in use."""
+        """Add the counts of an address in use."""
         router_traffic.add(self.counters, address)
         self.waiting += len(address.waiting)
         for consumer in address.consumers:
@@ -67,7 +67,7 @@ class AddressReading:
 
 @attrs.define
 class LinkReading:
-    """Numbers of the links of one direction."""
+    """Counts of the links of one direction."""
 
     attached: int = 0
     blocked: int = 0
@@ -75,7 +75,7 @@ class LinkReading:
     stuck: int = 0
 
     def add(self, other: LinkReading) -> None:
-        """Add the numbers of other links."""
+        """Add the counts of other links."""
         self.attached += other.attached
         self.blocked += other.blocked
         self.unsettled += other.unsettled
@@ -84,7 +84,7 @@ class LinkReading:
 
 @attrs.define
 class ConnectionReading:
-    """Numbers of one connection, or of several together."""
+    """Counts for one connection, or for several together."""
 
     labels: tuple[str, ...]
     traffic: Traffic = attrs.Factory(Traffic)
@@ -98,7 +98,7 @@ class ConnectionReading:
 
 @attrs.define
 class EndpointReading:
-    """Numbers of a listener or connector, including those of its closed connections."""
+    """Counts for a listener or connector, including those of its closed connections."""
 
     counters: EndpointView
     connections: int = 0
@@ -117,10 +117,10 @@ class EndpointReading:
 
 @attrs.define
 class Reading:
-    """Numbers of a router.
+    """Values of all metrics of a router.
 
-    `addresses` and `connections` are those with labels, followed by `other`. `memory` is in octets,
-    by use.
+    `addresses` and `connections` have an item for each label, and `other` as the last. `memory` is
+    in octets, by use.
     """
 
     uptime_s: float
@@ -183,10 +183,10 @@ def read_in_steps(
     connection_labels: ConnectionLabels,
     uptime_s: float,
 ) -> Generator[None, None, Reading]:
-    """Read everything in steps of some milliseconds, between which the router can run.
+    """Read everything in steps of some milliseconds, between which other tasks can run.
 
-    An object that disappears meanwhile is read as if it were still there, and is not read again in
-    the totals of the past. So nothing is counted twice or lost, and no counter ever falls.
+    An object that disappears meanwhile is read as if it were still there, because the totals of
+    past objects were read before. So nothing is counted twice or lost, and no counter ever falls.
     """
     yield from labels.assign_in_steps()
     yield from connection_labels.assign_in_steps(observed.turn.now)
@@ -273,7 +273,7 @@ def read_in_steps(
 
 
 class _Connections:
-    """Numbers of the connections that exist when this object is made; they are read in steps."""
+    """Reader for the connections that exist when it is made, with the values read so far."""
 
     def __init__(self, observed: MeasuredRouter, late: set[int]) -> None:
         self.observed = observed
@@ -295,7 +295,7 @@ class _Connections:
         self.half_sent = self.input = self.output = 0
 
     def read_in_steps(self) -> Iterator[None]:
-        """Read all connections, in steps between which the router can run."""
+        """Read all connections, in steps between which other tasks can run."""
         for count, (number, pump) in enumerate(self.pumps):
             if count % CONNECTIONS_AT_ONCE == 0 and count:
                 yield
@@ -366,7 +366,10 @@ def _added(readings: Iterable[LinkReading]) -> LinkReading:
 
 
 def _read_memory(observed: MeasuredRouter, connections: _Connections) -> dict[str, int]:
-    """Return the uses of memory, in octets; forwarding applies its limits to the same numbers."""
+    """Return how many octets of memory are in use, by use.
+
+    The limits on memory apply to the same counts.
+    """
     core = observed.forwarder
     own = [] if observed.own_pump is None else [observed.own_pump.connection]
     return {

@@ -1,8 +1,9 @@
 """Read the heads of HTTP requests before anything else is spent on a request.
 
 A connection that has not sent the whole head of its request costs only a descriptor and the octets
-that it has sent, so many such connections are allowed, up to a limit. Beyond it, the oldest one of
-the host with the most is closed: a client that holds half-requests open loses only its own.
+that it has sent, so many such connections are allowed, up to a limit. Beyond the limit, the oldest
+one from the host with the most is closed, so a client that keeps requests incomplete loses only
+connections of its own.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Incoming(Protocol):
 
 
 class RequestKind(Enum):
-    """RequestKind of a request, as far as its head shows."""
+    """Kind of an HTTP request, as far as its head shows."""
 
     # health or readiness
     PROBE = "probe"
@@ -51,7 +52,7 @@ class RequestKind(Enum):
 
 
 class IncompleteReason(Enum):
-    """Reason why a head is incomplete."""
+    """Reason why a request's head is incomplete."""
 
     GONE = "gone"
     SLOW = "slow"
@@ -61,7 +62,10 @@ class IncompleteReason(Enum):
 
 @attrs.frozen
 class RequestHead:
-    """Octets of a request's head, and those received after it (`behind`)."""
+    """Head of a request, with the octets received after it (`behind`).
+
+    `is_head` is true if the method is HEAD.
+    """
 
     octets: bytes
     kind: RequestKind
@@ -78,7 +82,7 @@ class _Half:
 
 
 class PendingHeads:
-    """Connections whose request's head is incomplete, at most `limit` of them."""
+    """Set of the connections whose request's head is incomplete, at most `limit` of them."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -148,7 +152,7 @@ class PendingHeads:
             self._evict_oldest()
 
     def _evict_oldest(self) -> None:
-        """Stop reading the oldest head of the host with the most, and report it as EVICTED."""
+        """Stop reading the oldest incomplete head from the host with the most of them."""
         host = self._waiting.largest()
         oldest = self._waiting.oldest(host)
         self._waiting.discard(host, oldest)

@@ -94,7 +94,7 @@ class MeasuredConnection(Protocol):
 
 
 class MeasuredRouter(Protocol):
-    """Parts of a router that metrics are read from."""
+    """Access to the parts of a router from which metrics are read."""
 
     @property
     def table(self) -> AddressTable:
@@ -118,7 +118,7 @@ class MeasuredRouter(Protocol):
 
     @property
     def connection_counters(self) -> Sequence[EndpointView]:
-        """Return the router's listeners and connectors."""
+        """Return the router's listeners and connectors, with their counts."""
 
     @property
     def turn(self) -> Turn:

@@ -1,4 +1,4 @@
-"""Accept connections while a listener lives, even when descriptors or memory run short."""
+"""Accept connections on a listener's sockets, even when descriptors or memory run short."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ async def accept_connections(
 
     Each connection is handled by its own task in `connections`, and closed afterwards.
 
-    With `relieve`, some descriptors are reserved for other uses. When only reserved descriptors are
-    free, `relieve` is called; it may end connections.
+    If `relieve` is given, some file descriptors are reserved for other uses. When only these are
+    free, `relieve` is called, which may end connections.
     """
     shortage = Shortage(name)
     async with trio.open_nursery() as accepting:
@@ -50,14 +50,14 @@ async def accept_connections(
 
 
 class Shortage:
-    """Pauses of a listener that cannot accept, logged from time to time."""
+    """Shortage of descriptors or memory at a listener, which then pauses accepting."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._said_at = float("-inf")
 
     async def wait(self, number: int) -> None:
-        """Pause accepting because of the errno `number`; log that at most every `WARN_EVERY_S`."""
+        """Pause accepting after the error `number`; log it at most once in `WARN_EVERY_S`."""
         now = trio.current_time()
         if now - self._said_at >= WARN_EVERY_S:
             self._said_at = now
@@ -91,7 +91,7 @@ async def _accept(
 
 
 def _is_reserved(listener: trio.SocketListener) -> bool:
-    """Return whether the next free descriptor of the process is a reserved one."""
+    """Return whether all file descriptors that are still free are reserved."""
     allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if allowed == resource.RLIM_INFINITY:
         return False
@@ -105,7 +105,7 @@ def _is_reserved(listener: trio.SocketListener) -> bool:
 
 
 async def handle(stream: trio.SocketStream, handler: Handler) -> None:
-    """Serve an accepted connection, and close it afterwards."""
+    """Call `handler` with an accepted connection, and close the connection afterwards."""
     try:
         await handler(stream)
     finally:

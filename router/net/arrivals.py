@@ -2,9 +2,9 @@
 
 The backlog of a listening socket is a single queue: a new connection waits until all earlier ones
 have been accepted. Accepting is cheap, so all connections in the backlog are accepted at once. They
-then wait in a queue for each host, and hosts take turns to have a connection served. If too many
-connections wait, the oldest ones of the host with the longest queue are closed before any task is
-started for them (docs/decisions/0083-room-for-probes.md).
+then wait in one queue per host, and the queues take turns to have a connection served. If too many
+connections wait, the oldest connections in the longest queue are closed before any task is started
+for them (docs/decisions/0083-room-for-probes.md).
 """
 
 from __future__ import annotations
@@ -49,9 +49,10 @@ async def accept_fairly(
 ) -> None:
     """Accept on all sockets of the listener `name` until cancelled, then close the sockets.
 
-    Accepted connections wait until `room` returns how many may be served. Each of these is handled
-    by its own task in `connections`, and closed afterwards. At most `most` connections wait. Excess
-    connections are sent `refusal`, as far as that is possible without waiting, and closed.
+    Accepted connections wait until `room` returns how many connections may be served. Each
+    connection is handled by its own task in `connections`, and closed afterwards. At most `most`
+    connections wait. Excess connections are sent `refusal`, as far as that is possible without
+    waiting, and closed.
     """
     arrivals = WaitingConnections(name, most, refusal)
     shortage = Shortage(name)
@@ -65,7 +66,7 @@ async def accept_fairly(
 
 
 class WaitingConnections:
-    """Connections that are accepted but not served yet, by host."""
+    """Accepted connections that are not served yet, in one queue per host."""
 
     def __init__(self, name: str, most: int, refusal: bytes) -> None:
         self.is_rush = False
@@ -80,7 +81,7 @@ class WaitingConnections:
         return len(self._waiting)
 
     def add(self, host: str, accepted: socket.socket) -> None:
-        """Add a connection; if too many wait, refuse the oldest of the host that has the most."""
+        """Add a connection; if too many wait, refuse the oldest of the host with the most."""
         self._waiting.add(host, accepted)
         self._some.set()
         if len(self._waiting) > self._most:
@@ -90,7 +91,7 @@ class WaitingConnections:
             self._refuse(oldest)
 
     async def wait_until_any(self) -> None:
-        """Wait until there is at least one accepted connection."""
+        """Wait until at least one connection waits to be served."""
         if not self._waiting:
             self._some = trio.Event()
             await self._some.wait()

@@ -26,16 +26,17 @@ LEAST_PRIORITY = 19
 
 @attrs.frozen
 class Authenticator:
-    """Authenticator of one listener's peers, with the users that the listener admits."""
+    """Authenticator of one listener's peers; `users` are the users that the listener admits."""
 
     users: Users | None = attrs.field(repr=False)
 
     async def authenticate(self, mechanism: str, response: bytes, host: str) -> str | None:
         """Return the user's name, or None if the peer fails to authenticate.
 
-        ANONYMOUS accepts any response, since clients put arbitrary trace information there. Hosts
-        take turns to have passwords checked; `host` is the host of the peer. Raises
-        `trio.TooSlowError` if too many logins are waiting.
+        ANONYMOUS accepts any response, since clients put arbitrary trace information there. Few
+        passwords are checked at a time, and the peers' hosts take turns; `host` is the host of this
+        peer. Raises `trio.TooSlowError` if the check cannot begin in time because too many logins
+        wait.
         """
         if mechanism == "ANONYMOUS":
             return ANONYMOUS
@@ -60,7 +61,8 @@ class Authenticator:
 
 
 def _verify(users: Users, user: str, secret: str) -> bool:
-    """Check a password in a thread of lower priority; on Linux, niceness is per thread."""
+    """Return whether a password is right, after lowering the priority of this thread."""
+    # on Linux, niceness is per thread
     nice = os.getpriority(os.PRIO_PROCESS, os.getpid()) + NICENESS
     os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), min(nice, LEAST_PRIORITY))
     return verify(users, user, secret)

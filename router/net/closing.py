@@ -1,7 +1,8 @@
 """Close connections that no longer need their sockets, a few per round of the event loop.
 
-A pulled cable or a dead client host ends thousands of connections in one round. Those that the
-round has no room for wait in the queue of deferred work (`router.engine.deferred`).
+A pulled cable or a dead client host ends thousands of connections in one round. The round closes
+only some of these connections; the others wait in the queue of deferred work
+(`router.engine.deferred`).
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ class Closing(Protocol):
     """Connection that no longer needs its socket."""
 
     def refuse_deliveries(self) -> None:
-        """Refuse deliveries from now on: the connection will be closed in a later turn."""
+        """Refuse deliveries from now on, because the connection will be closed in a later turn."""
 
     def close(self) -> None:
-        """Close the socket, within a turn, and resolve the connection's deliveries."""
+        """Close the socket and resolve the connection's deliveries; call this within a turn."""
 
 
 def close(deferred: Deferred, pump: Closing) -> bool:
-    """Close a connection in this turn, or in a later one if this round has no room for it.
+    """Close a connection in this turn, or in a later one if this round's budget is used up.
 
     Return whether the connection is closed already.
     """

@@ -14,7 +14,7 @@ from router.net.connector_status import ConnectorStatus
 class ConnectionCounters:
     """Counters of the connections of a listener (direction `in`) or a connector (`out`).
 
-    The totals never decrease.
+    The counters never decrease.
     """
 
     name: str
@@ -36,7 +36,7 @@ class ConnectionCounters:
     is_removed: bool = False
 
     def count(self, event: object) -> None:
-        """Count an event of one of the connections of the listener or connector."""
+        """Count a connection that was opened or has failed; ignore all other events."""
         if isinstance(event, events.ConnectionOpened):
             self.opened += 1
         elif isinstance(event, events.ConnectionClosed) and event.error is not None:

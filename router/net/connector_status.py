@@ -21,7 +21,7 @@ PERMANENT_FAILURES: Final = frozenset({"unauthorized", "refused"})
 
 @attrs.define(eq=False)
 class ConnectorCounts:
-    """Counters of a connector; they never decrease."""
+    """Counters of a connector's attempts and failures, which never decrease."""
 
     attempts: int = 0
     # number of times that it has moved on to another of its hosts
@@ -32,7 +32,7 @@ class ConnectorCounts:
 
 @attrs.define(eq=False)
 class ConnectorStatus:
-    """Status of a connector; all times are on the engine's clock."""
+    """Status of a connector. Times are in seconds, on the engine's clock."""
 
     # all hosts and ports, the current one first
     places: tuple[Place, ...]
@@ -56,7 +56,7 @@ class ConnectorStatus:
 
     @property
     def state(self) -> str:
-        """Return SUCCESS, CONNECTING, or FAILED if retrying alone does not help."""
+        """Return SUCCESS if connected, FAILED if retrying alone does not help, else CONNECTING."""
         if self.is_connected:
             return SUCCESS
         return (
@@ -66,17 +66,17 @@ class ConnectorStatus:
         )
 
     def disconnected_s(self, now: float) -> float:
-        """Return the seconds for which there has been no connection; 0 if there is one."""
+        """Return how many seconds the connector has been disconnected; 0 if it is connected."""
         return 0.0 if self.is_connected else max(0.0, now - self.since)
 
     def attempt_started(self, place: Place) -> None:
-        """Record that an attempt begins."""
+        """Record that an attempt to connect to `place` begins."""
         self.at = place
         self.next_at = None
         self.counts.attempts += 1
 
     def opened(self, now: float, container: str, connection: int) -> None:
-        """Record that the connection is open."""
+        """Record that a connection is open, with the container-id of its peer and its number."""
         self.is_connected, self.since = True, now
         # a container-id may be as long as a frame
         self.container, self.connection = container[:LONGEST_REASON], connection
@@ -86,16 +86,16 @@ class ConnectorStatus:
         self.message = f"[C{connection}] {opened}"
 
     def ended(self, now: float) -> None:
-        """Record that the connection is over, but not as a failure.
+        """Record that the connection has ended, without counting a failure.
 
-        After a redirect, which the peer has requested, the next attempt begins immediately.
+        This is called after a redirect, for which the next attempt begins immediately.
         """
         if self.is_connected:
             self.is_connected, self.since = False, now
         self.container = self.connection = None
 
     def failed(self, now: float, failure: Failure, connection: int | None = None) -> None:
-        """Record that an attempt has failed or that the connection has ended."""
+        """Record that an attempt has failed, or that a connection has ended with a failure."""
         self.ended(now)
         self.failure, self.failed_at = failure, now
         self.failures_since_open += 1

@@ -47,7 +47,7 @@ MOST_LOGGED: Final = 5
 def backoff_delays(uniform: Callable[[float, float], float] = random.uniform) -> Iterator[float]:
     """Yield the delay in seconds before each further attempt: doubling up to a limit, with jitter.
 
-    Jitter, from half of the delay to all of it, keeps a hundred routers from reconnecting at the
+    The jitter is at most half of the delay. It keeps a hundred routers from reconnecting at the
     same moment to a broker that comes back. `uniform` returns a random number between its two
     arguments.
     """
@@ -58,7 +58,10 @@ def backoff_delays(uniform: Callable[[float, float], float] = random.uniform) ->
 
 
 class AmqpConnector:
-    """Connector from the configuration; `only` replaces its configured hosts and ports."""
+    """Connector that keeps an AMQP connection open.
+
+    If `only` is given, it replaces the hosts and ports in the configuration.
+    """
 
     def __init__(
         self,
@@ -97,7 +100,7 @@ class AmqpConnector:
             await self._keep_connected(connections)
 
     def stop(self, why: str) -> None:
-        """Stop connecting, and close the current connection in order, with `why` as the reason."""
+        """Stop connecting, and close the current connection gracefully for the reason `why`."""
         self._serving.cancel()
         self.counters.is_removed = True
         if self.counters.status is self.status:
@@ -106,9 +109,10 @@ class AmqpConnector:
             close_in_order(self.hub, [self.pump], why)
 
     def renew(self, connector: ConnectorSettings) -> None:
-        """Use these settings for all later connections; the present connection stays.
+        """Use new settings for all later connections, and keep the current connection.
 
-        If there is none, connect immediately: the new settings may have corrected a mistake.
+        If there is no connection, connect immediately: the new settings may have corrected a
+        mistake.
         """
         if connector == self.connector:
             return
@@ -152,8 +156,7 @@ class AmqpConnector:
     async def _visit(self, connections: trio.Nursery) -> bool:
         """Connect to the current host, and follow redirects from there as far as allowed.
 
-        Return whether any connection lasted. Any failure ends the visit, even after redirects; the
-        next visit begins at the next host.
+        Return whether any of these connections lasted. The first failure ends the visit.
         """
         trail = RedirectChain(self.connector, self.places.here)
         has_lasted = False
@@ -178,7 +181,7 @@ class AmqpConnector:
         self.status.failed(time.monotonic(), failure, number)
 
     def _is_sent_on(self, trail: RedirectChain, pump: RouterPump) -> bool:
-        """If the peer closed with a redirect, follow it; return whether one is followed."""
+        """If the peer closed with an allowed redirect, append it to `trail` and return True."""
         error = pump.close_error
         if error is None or error.condition != Condition.CONNECTION_REDIRECT:
             return False
@@ -221,10 +224,10 @@ class AmqpConnector:
         return pump
 
     async def _until_over(self, pump: RouterPump, connections: trio.Nursery) -> None:
-        """Run a connection, and wait for its end.
+        """Run a connection, and wait until it has ended.
 
-        The connection runs in a nursery that outlives the connector, so that it can be closed in
-        order on shutdown.
+        The connection runs in the nursery `connections`, which outlives the connector, so that the
+        connection can be closed gracefully on shutdown.
         """
         over = trio.Event()
 
@@ -246,7 +249,7 @@ class AmqpConnector:
     # Events of the connection.
 
     def _heard(self, event: object) -> None:
-        """Record events for the status, and learn other hosts from the peer."""
+        """Update the status after an event of the connection, and learn the peer's other hosts."""
         if isinstance(event, ConnectionOpened):
             self._known.set()
             self._opened(event.remote_open)
@@ -265,7 +268,7 @@ class AmqpConnector:
             self._learn(properties[FAILOVER_SERVER_LIST], pump.number)
 
     def _learn(self, value: object, number: int) -> None:
-        """Learn the peer's other hosts from its failover-server-list."""
+        """Replace the learnt hosts with those in a peer's failover-server-list, and log them."""
         try:
             learnt = self.places.learn(value)
         except ValueError as damaged:

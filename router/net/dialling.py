@@ -1,4 +1,4 @@
-"""Connect sockets, and describe failures in words that operators understand."""
+"""Connect sockets, and describe failures to connect in words that operators understand."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ async def connect_socket(
 ) -> socket.socket:
     """Return a socket that is connected to a host; raise NotConnected if that fails.
 
-    If the host has several addresses, the next one is tried as soon as the previous one has failed
-    or takes long.
+    If the host has several addresses, the next address is tried as soon as the previous one has
+    failed or has taken `NEXT_ADDRESS_S`.
     """
     within = f"within {CONNECT_TIMEOUT_S:g} s"
     too_slow = Failure("unresolved", f"the name {host} was not resolved {within}")

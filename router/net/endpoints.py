@@ -1,4 +1,4 @@
-"""Convert the configuration to connection settings and to rules of the core."""
+"""Convert the configuration to connection settings and to rules for the core."""
 
 from __future__ import annotations
 
@@ -109,10 +109,10 @@ def connector_settings(
     hostname: str,
     membership: Membership | None = None,
 ) -> ConnectionSettings:
-    """Return the settings of a connector's next connection; reload its password.
+    """Return the settings of a connector's next connection, with the password read again.
 
-    `hostname` is the name of the container that it connects to. Raises
-    `router.config.secret.SecretUnavailable`.
+    `hostname` is the name of the container to connect to. Raises
+    `router.config.secret.SecretUnavailable` if the password cannot be read.
     """
     password = connector.sasl_password
     return ConnectionSettings(
@@ -183,7 +183,7 @@ def configured_exchanges(settings: Iterable[ExchangeSettings]) -> list[ExchangeR
 
 
 def configured_bindings(settings: Iterable[BindingSettings]) -> list[BindingRule]:
-    """Return the core's binding rules: where messages go from exchanges."""
+    """Return the core's binding rules: to which addresses exchanges forward messages."""
     return [
         BindingRule(
             one.name,

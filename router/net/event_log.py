@@ -1,7 +1,8 @@
 """Log the events of connections: one line for each event of interest to operators.
 
-If something ends, the line has the reason (`condition`, `description`) and whether it came from the
-peer (`by_peer`). The line of a link that ends with its session or connection is not a warning.
+If a connection, session or link has ended, its line has the reason (`condition`, `description`) and
+whether the peer ended it (`by_peer`). The line of a link that ended with its session or connection
+is not a warning.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ Ending = events.ConnectionClosed | events.SessionEnded | events.LinkDetached
 def log_event(
     log: FilteringBoundLogger, link_log: FilteringBoundLogger, event: object, user: str | None
 ) -> None:
-    """Log an event to `log`, or to `link_log` if it is about a link.
+    """Log an event to `log`, or to `link_log` if the event is about a link.
 
-    Both are bound to the event's connection. `user` is the authenticated user of the peer.
+    Both loggers are bound to the event's connection. `user` is the authenticated user of the peer.
     """
     if isinstance(event, events.ConnectionRefused):
         remote = event.remote_open
@@ -97,7 +98,7 @@ def log_event(
 
 
 def _is_announced(session: Session) -> bool:
-    """Return whether a session belongs to an auto-link, which is logged as `AutoLinkChanged`."""
+    """Return whether a session belongs to an auto-link, whose changes are logged separately."""
     return isinstance(session.owner, OwnLink) and session.owner.is_announced
 
 
@@ -131,7 +132,7 @@ def _end(
 def _refused(
     log: FilteringBoundLogger, what: str, redirected: str, error: AmqpError, **facts: object
 ) -> None:
-    """Log a refusal: `what`, as a warning, or `redirected` if the peer was sent elsewhere."""
+    """Log the warning `what` or, if the refusal redirects the peer, the info `redirected`."""
     redirect = read_redirect(error.condition, error.info)
     if redirect is None:
         log.warning(what, by_peer=False, **facts, **_reason(error))
@@ -156,7 +157,7 @@ def _facts(link: Link) -> dict[str, object]:
 
 
 def _other_link_fields(link: Link) -> dict[str, object]:
-    """Return the fields that identify the other link with the same name."""
+    """Return log fields that identify the other link with the same name, given as `link`."""
     connection = link.session.connection
     return {
         "other_connection": connection.number,

@@ -1,6 +1,6 @@
 """Limit concurrent work fairly: each requester has a queue, and the queues take turns.
 
-A requester (`who`) with many requests does not delay the requests of others.
+A requester (`who`) with many requests does not delay those of other requesters.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class FairLimiter:
 
     @asynccontextmanager
     async def slot(self, who: str) -> AsyncIterator[None]:
-        """Wait for a slot for the requester `who`, and hold it until the end of the block."""
+        """Wait for a slot for the requester `who`, and hold it until the `with` block ends."""
         if self._free:
             self._free -= 1
         else:
@@ -53,7 +53,7 @@ class FairLimiter:
             raise
 
     def _next(self) -> None:
-        """Pass a slot on to the first request in the next queue, or free the slot."""
+        """Pass the released slot to the first request in the next queue, or free the slot."""
         if not self._queues:
             self._free += 1
             return

@@ -1,7 +1,8 @@
 """Check that a connector's first frames have at most 512 octets each (sections 2.4.1 and 5.3.1).
 
-No setting changes this limit. Values that are known only when connecting (a password that is
-reloaded, the name of another host after a redirect) are measured again when the frame is sent.
+No setting changes this limit. Some values in these frames are known only when connecting, such as a
+password that is read again, or the name of another host after a redirect. So the frames are checked
+again when they are sent.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Hub of connections: they share turns and a read buffer, and send at the end of a turn.
+"""Hub of connections, which share turns and a read buffer, and send at the end of a turn.
 
 When octets are received, the engine and its handler process them. Then `finish_turn` sends the
 output of each connection, once. There is no await in between, so a turn is never interrupted.
@@ -62,9 +62,9 @@ class Hub(Generic[AnyPump]):
         self._tick_s = TICK_S
 
     def provide_for(self, largest_frame_bytes: int) -> None:
-        """Make room for frames of this size on connections that begin from now on.
+        """Make the read buffer large enough for frames of this size on new connections.
 
-        The buffer always has room for a full read after an incomplete frame that is left in it.
+        The buffer always has room for an incomplete frame and, after it, a full read.
         """
         needed = READ_BYTES + largest_frame_bytes
         if len(self.buffer) < needed:
@@ -88,10 +88,10 @@ class Hub(Generic[AnyPump]):
             self._empty.set()
 
     def pump_changed(self, pump: AnyPump) -> None:
-        """Handle a change of a connection; a hook for subclasses."""
+        """Handle that a connection is new or has been opened; a hook for subclasses."""
 
     def close(self, pump: Closing) -> None:
-        """Close a connection that no longer needs its socket, now or after others that wait."""
+        """Close a connection that no longer needs its socket, in this turn or a later one."""
         self.begin_turn()
         if close(self.turn.deferred, pump):
             self.finish_turn()
@@ -109,7 +109,7 @@ class Hub(Generic[AnyPump]):
         self.turn.now = self.clock()
 
     def finish_turn(self) -> None:
-        """Send the output of each connection that has some."""
+        """Finish a turn: send the output of each connection that has any."""
         turn = self.turn
         self.before_sending()
         while turn.touched:
@@ -133,7 +133,7 @@ class Hub(Generic[AnyPump]):
             nursery.start_soon(self.work_off)
 
     def wake(self) -> None:
-        """Schedule a call of `do_deferred_work`; overridden where there are no tasks."""
+        """Schedule a call of `do_deferred_work`; hubs without tasks override this."""
         self._work.set()
 
     async def work_off(self) -> None:
@@ -150,13 +150,13 @@ class Hub(Generic[AnyPump]):
             self.do_deferred_work()
 
     def has_work(self) -> bool:
-        """Return whether deferred work is left, or its budget has to be restored."""
+        """Return whether deferred work is left, or the budget for a round has to be restored."""
         return self.turn.deferred.needs_round()
 
     def do_deferred_work(self, slice_s: float = SLICE_S) -> None:
-        """Begin another round, and do deferred work in a turn.
+        """Restore the budget for a round, and do deferred work in one turn.
 
-        The turn lasts for `slice_s`, but does at least one step.
+        The turn lasts about `slice_s`, and does at least one step.
         """
         deferred = self.turn.deferred
         deferred.begin_round()
@@ -184,7 +184,7 @@ class Hub(Generic[AnyPump]):
             pass
 
     def timer_turns(self) -> Iterator[None]:
-        """Check the timers of some connections in each turn; yield between turns."""
+        """Check the timers of all connections, some in each turn; yield between turns."""
         self.begin_turn()
         self._last_check = self.turn.now
         self.expire()
@@ -209,7 +209,7 @@ class Hub(Generic[AnyPump]):
         self.tidy()
 
     async def round_trip(self) -> str | None:
-        """Take a turn in the next round of the event loop; return a text if the loop was stuck."""
+        """Run an empty turn in the loop's next round; return a text if the loop was stuck."""
         await trio.lowlevel.checkpoint()
         self.begin_turn()
         self.finish_turn()
@@ -225,7 +225,7 @@ class Hub(Generic[AnyPump]):
         return self._tick_s
 
     def expire(self) -> None:
-        """Drop items that have expired by now; a hook for subclasses."""
+        """Drop expired messages and other expired state; a hook for subclasses."""
 
     def tidy(self) -> None:
-        """Do work that can wait for a timer check; a hook for subclasses."""
+        """Do periodic work that is not urgent, after a timer check; a hook for subclasses."""

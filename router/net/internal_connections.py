@@ -1,4 +1,4 @@
-"""Connections of the router to itself, through which management and plugins are clients."""
+"""Connections of the router to itself, which its management and its plugins use as clients."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ LINK_CAPACITY = 250
 
 
 def internal_connection(hub: RouterHub, container_id: str) -> tuple[RouterPump, socket.socket]:
-    """Return a pump for the router's end, which the caller runs, and the other end's socket.
+    """Return a pump for the router's end of a connection to itself, and the other end's socket.
 
-    Neither end needs heartbeats: both end with the process.
+    The caller has to run the pump. There are no heartbeats, since both ends are in one process.
     """
     settings = ConnectionSettings(
         container_id=container_id,
@@ -35,8 +35,8 @@ def plugin_connection(
 ) -> tuple[RouterPump, socket.socket]:
     """Return a pump for the router's end of a plugin's connection, and the plugin's socket.
 
-    To the router the plugin is a peer like any other, with the same limits, except that neither end
-    needs heartbeats or SASL.
+    The caller has to run the pump. The router treats the plugin like any other peer, with the same
+    limits, but without heartbeats and SASL.
     """
     settings = ConnectionSettings(
         container_id=container_id,

@@ -32,9 +32,8 @@ async def bind_sockets(
 ) -> list[trio.SocketListener]:
     """Bind the sockets of a listener, one for each address of its host.
 
-    `beside` are listening sockets of this process that are about to be closed. If one of them is
-    bound to the same address, a second socket is bound beside it, so that there is no moment
-    without a listening socket.
+    `beside` are listening sockets of this process that are about to be closed. A new socket may be
+    bound to the same address as one of them, so that there is always a listening socket.
 
     Raises `OSError`, naming the listener, if its host has no address or a port cannot be bound.
     """
@@ -88,7 +87,7 @@ async def _resolve(listener: ListenerSettings) -> list[tuple[int, int, SocketAdd
 async def _bound(
     sock: trio.socket.SocketType, address: SocketAddress, is_shared: bool
 ) -> trio.socket.SocketType:
-    """Return the socket, listening on the address; close it if that fails."""
+    """Bind a socket to an address, listen, and return the socket; close it on failure."""
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if is_shared:
@@ -108,7 +107,7 @@ async def _bound(
 def read_users(listener: ListenerSettings) -> Users | None:
     """Return the users that a listener admits by password, or None without a users file.
 
-    Raises `router.config.mistakes.InvalidConfiguration`.
+    Raises `router.config.mistakes.InvalidConfiguration` if the users file has mistakes.
     """
     return None if listener.users_file is None else load_users(listener.users_file)
 
@@ -132,11 +131,14 @@ class AmqpListener:
         self._unopened = UnopenedConnections()
 
     def begin(self) -> None:
-        """Add the counters to those of the previous listener with this name, if there was one."""
+        """Continue the counters of a previous listener with this name, if there was one."""
         self.counters = self.hub.add_counters(self.counters.name, "in", self.counters.role)
 
     async def serve(self, connections: trio.Nursery) -> None:
-        """Accept until cancelled; accepted connections run in `connections` and stay open."""
+        """Accept connections until cancelled.
+
+        Accepted connections run in `connections`, and stay open when this call is cancelled.
+        """
         name, relieve = self.listener.name, self._unopened.make_room
         await accept_connections(name, self.sockets, self._serve_one, connections, relieve=relieve)
 
@@ -160,7 +162,7 @@ class AmqpListener:
 
 
 async def run_guarded(pump: RouterPump) -> None:
-    """Run a connection so that a defect in handling it ends only this connection."""
+    """Run a connection; log an unexpected exception, which then ends only this connection."""
     try:
         await pump.run()
     except* trio.Cancelled:

@@ -1,9 +1,9 @@
 """Return memory to the system after load, and keep garbage collections short.
 
-Memory is returned once many connections have closed, or much has been released. The objects of a
-connection are freed when it ends, but their memory is not: Python keeps freed tuples, lists, dicts
-and floats for reuse, and a single one of them keeps its whole mebibyte. The C library keeps free
-memory below its last allocation. Neither returns memory to the system by itself
+When a connection ends, its objects are freed, but their memory does not return to the system by
+itself. Python keeps freed tuples, lists, dicts and floats for reuse, and a single one of these
+objects keeps a whole mebibyte in use. The C library keeps free memory below its last allocation. So
+memory is returned once many connections have closed, or much memory has been released
 (docs/decisions/0023-memory-after-connections.md, 0079-accounts.md).
 """
 
@@ -50,7 +50,7 @@ def _malloc_trim() -> Callable[[int], object] | None:
 def _cache_clearer() -> Callable[[], object]:
     """Return the interpreter's function that empties its cache of method lookups.
 
-    That cache keeps alive the names that were looked up. Some of these were made for a single
+    The cache keeps alive the names that were looked up. Some of these names were made for a single
     lookup and lie scattered in memory.
     """
     # From Python 3.13 on, the first of these must be used.
@@ -63,24 +63,24 @@ _clear_caches = _cache_clearer()
 
 
 def give_back() -> None:
-    """Empty Python's free lists, with a full collection, and return free memory to the system."""
+    """Empty Python's free lists by a full collection, and return free memory to the system."""
     _clear_caches()
     gc.collect()
     trim()
 
 
 def trim() -> None:
-    """Return the C library's free memory to the system, without a collection."""
+    """Return the C library's free memory to the system, without a garbage collection."""
     if _trim is not None:
         _trim(0)
 
 
 class Churn:
-    """Counter of rare work that triggers collections of new objects.
+    """Counter of rare work that triggers garbage collections of new objects.
 
-    Python by itself runs a collection when many more objects have been made than freed. If as many
-    links detach as attach, that may not happen until there are very many new objects, and then it
-    takes long (docs/decisions/0008-collector.md).
+    Python itself runs a collection when many more objects have been made than freed. If as many
+    links detach as attach, collections are rare, and each of them takes long because there are so
+    many new objects (docs/decisions/0008-collector.md).
     """
 
     def __init__(self, collect: Callable[[int], object] = gc.collect) -> None:
@@ -88,7 +88,7 @@ class Churn:
         self._left = CHURN
 
     def count(self, work: int = 1) -> None:
-        """Count rare work, in units of one attached link."""
+        """Count rare work; one unit of `work` is the attaching of one link."""
         self._left -= work
         if self._left <= 0:
             self._left = CHURN
@@ -97,10 +97,10 @@ class Churn:
 
 
 class Reclaimer:
-    """Trigger for returning memory to the system after many connections have closed.
+    """Trigger that returns memory to the system after many connections have closed.
 
-    Memory is also returned after much of it was released. The trigger waits until few connections
-    come and go. It acts twice, at least `AT_MOST_EVERY_S` apart.
+    It also returns memory after much of it was released. In both cases it waits until few
+    connections come and go, and then acts twice, at least `AT_MOST_EVERY_S` apart.
     """
 
     def __init__(
@@ -125,10 +125,10 @@ class Reclaimer:
     ) -> None:
         """Return memory to the system if it is time. Call this several times per second.
 
-        `now` is in seconds. `came` counts all connections so far, `present` those that are open,
-        and `kept_bytes` is the memory that the router keeps for all peers. While the router
-        `is_busy` with deferred work, nothing is returned: much memory may still be in use, and the
-        collector would have to scan it.
+        `now` is in seconds. `came` is the count of all connections so far, `present` that of open
+        ones, and `kept_bytes` is the memory that the router keeps for all peers. Nothing is
+        returned while the router `is_busy` with deferred work: much memory may still be in use, and
+        the collector would have to scan it.
         """
         self._most_kept = max(self._most_kept, kept_bytes)
         if is_busy or now - self._checked_at < QUIET_S:

@@ -1,4 +1,4 @@
-"""Log news about the network, under the log modules of Qpid Dispatch.
+"""Log changes in the network of routers, under the log modules of Qpid Dispatch.
 
 Neighbours are logged under ROUTER_HELLO, reachable routers under ROUTER_LS, their addresses under
 ROUTER_MA, and conflicts under ROUTER.
@@ -32,7 +32,7 @@ MOST_NAMED: Final = 10
 
 
 def log_news(news: News) -> None:
-    """Log the news."""
+    """Log a change in the network of routers."""
     match news:
         case NeighbourFound():
             hello_log.info(
@@ -90,7 +90,7 @@ def _log_too_much(news: AnnouncementsIgnored) -> None:
 
 
 def _is_told(times: int) -> bool:
-    """Return whether a repeated conflict is logged: the 1st, 10th, 100th time and so on."""
+    """Return whether a conflict is logged at its 1st, 10th, 100th (and so on) occurrence."""
     while times % 10 == 0:
         times //= 10
     return times == 1

@@ -1,8 +1,8 @@
 """Hosts and ports that a connector connects to: configured, or learnt from its peer.
 
-They are tried one by one, beginning with the connector's own host and port. A peer's
-failover-server-list is not trusted: it could make the router connect to any host that it can reach,
-and disclose its password there. So only hosts that the configuration allows are used
+Hosts are tried one by one, beginning with the connector's own host and port. A peer's
+failover-server-list is not trusted: the list could make the router connect to any host, and
+disclose its password there. So only hosts that the configuration allows are used
 (docs/decisions/0051-failover-lists.md).
 """
 
@@ -21,7 +21,7 @@ ANY_HOST: Final = "*"
 
 @attrs.frozen
 class Place:
-    """Host and port to connect to; `hostname` is the name of the container there."""
+    """Host and port to connect to; `hostname` is the container's name for the open frame."""
 
     host: str
     port: int
@@ -29,7 +29,7 @@ class Place:
 
     @property
     def socket(self) -> tuple[str, int]:
-        """Return the host and port as a key for comparison; hosts are case-insensitive."""
+        """Return the host in lower case and the port, as a key for comparison."""
         return self.host.lower(), self.port
 
     def __str__(self) -> str:
@@ -40,7 +40,7 @@ class Place:
 
 @attrs.frozen
 class FailoverListResult:
-    """Result of learning a failover list.
+    """Result of reading a peer's failover-server-list.
 
     `places` are the new hosts and ports, `left_out` the rejected ones, each with the reason, and
     `damaged` is the number of entries that could not be understood.
@@ -52,7 +52,7 @@ class FailoverListResult:
 
 
 class Places:
-    """Hosts and ports of one connector; `here` is the current or last one."""
+    """Hosts and ports of one connector, tried in turn; `here` is the current one."""
 
     def __init__(self, connector: ConnectorSettings, only: Place | None = None) -> None:
         self._connector = connector
@@ -91,11 +91,11 @@ class Places:
         self._stay(here)
 
     def restart_round(self) -> None:
-        """Begin a new round with the next host, as the connection has lasted."""
+        """Begin a new round of attempts with the next host; called after a lasting connection."""
         self._left = 0
 
     def advance(self) -> bool:
-        """Move on to the next host; return whether it has not been tried in this round."""
+        """Move on to the next host; return False if this round has tried all hosts."""
         count = len(self._all)
         self._at = (self._at + 1) % count
         self._left += 1
@@ -105,9 +105,9 @@ class Places:
         return False
 
     def learn(self, value: object) -> FailoverListResult:
-        """Replace the learnt hosts by those of a peer's failover-server-list.
+        """Replace the learnt hosts by those in a peer's failover-server-list.
 
-        The configured hosts and the current one stay. Raises ValueError if `value` is not a
+        The configured hosts and the current one are kept. Raises ValueError if `value` is not a
         failover-server-list.
         """
         servers, damaged = read_failover_list(value)
@@ -127,7 +127,7 @@ class Places:
         return FailoverListResult(new, tuple(left_out), damaged)
 
     def _objection(self, server: FailoverServer) -> str:
-        """Return the reason not to use a listed host, for operators; "" if it may be used."""
+        """Return why a listed host must not be used, as text for operators; "" if it may be."""
         if server.scheme != "amqp":
             return f"this connector does not support the scheme {server.scheme}"
         if not self._is_allowed(server.host):
@@ -142,7 +142,7 @@ class Places:
         return host.lower() in {each.lower() for each in named}
 
     def _stay(self, here: Place) -> None:
-        """Stay at the current host, or go to the first one if it was removed."""
+        """Stay at the host `here`, or go to the first host if `here` was removed."""
         every = self._all
         self._at = every.index(here) if here in every else 0
         self._left = min(self._left, len(every) - 1)

@@ -4,8 +4,8 @@
 
 The pump owns the socket and makes no decisions: it passes octets from the socket to the engine, and
 the engine's output of a turn to the socket. The task that ends the turn tries to send immediately;
-only if the socket is full, a writer task waits for it. A failure of one connection affects no
-other.
+only if the socket is full, a writer task waits until the socket has room. A failure of one
+connection affects no other.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Pump:
         self._closed: trio.Event | None = None
 
     async def run(self) -> None:
-        """Serve the connection until either side is done, then clean up."""
+        """Serve the connection until one side has ended it, then close the socket."""
         try:
             async with trio.open_nursery() as nursery:
                 self._nursery = nursery
@@ -95,10 +95,10 @@ class Pump:
             raise self._defect
 
     async def _read(self) -> None:
-        """Read until the connection is finished or the socket ends.
+        """Read until the connection is finished or the peer has ended its stream.
 
-        A long turn requires the lock `Hub.long_turns`, so that connections with little to do are
-        served between two long turns (docs/decisions/0090).
+        A turn that may be long holds the lock `Hub.long_turns`, so that connections with little to
+        do are served between two long turns (docs/decisions/0090).
         """
         connection, hub, sock = self.connection, self.hub, self.sock
         while not connection.finished:
@@ -154,9 +154,10 @@ class Pump:
     def _acknowledge(self) -> None:
         """Make the kernel acknowledge received octets immediately.
 
-        Until then, a peer that uses Nagle's algorithm holds back the rest of a frame, or its next
-        frame. The kernel would delay the acknowledgement by 40 ms, to send it along with an answer,
-        but there is no answer before the rest has arrived. (docs/decisions/0089)
+        Until the acknowledgement arrives, a peer that uses Nagle's algorithm holds back the rest of
+        a frame, or its next frame. The kernel would delay the acknowledgement by 40 ms, to send it
+        along with an answer, but there is no answer before the rest has arrived.
+        (docs/decisions/0089)
         """
         try:
             self.sock.setsockopt(socket.IPPROTO_TCP, QUICK_ACK, 1)
@@ -173,7 +174,7 @@ class Pump:
         self._guarded(self._tick)
 
     def _guarded(self, act: Callable[[], None]) -> None:
-        """Run `act` for this connection in a turn of another connection or of the clock.
+        """Call `act`, possibly in a turn of another connection or in a timer check.
 
         An exception ends this connection and no other.
         """
@@ -201,7 +202,7 @@ class Pump:
             self._reading.cancel()
 
     def _try_send(self) -> bool:
-        """Send all output and return True, or return False once the socket is full."""
+        """Send all output; return False if the socket is full before that."""
         connection = self.connection
         output = connection.outbox.output
         while output.begin != output.end:
@@ -218,7 +219,7 @@ class Pump:
         return True
 
     async def _write(self) -> None:
-        """Send whenever the full socket has room, until no output is left."""
+        """Send the rest of the output, waiting for the socket whenever it is full."""
         written = self._written
         while not written.is_set():
             try:
@@ -242,7 +243,7 @@ class Pump:
         self._reading.cancel()
 
     async def _linger(self) -> None:
-        """Wait, after our close, until it has been sent and the peer has closed its side.
+        """After our close, wait until it has been sent and the peer has closed its side.
 
         Octets that the peer sends meanwhile are discarded. Closing a socket with unread octets in
         it resets the connection, and the peer might never read why it was closed.
@@ -276,11 +277,11 @@ class Pump:
             await self._closed.wait()
 
     def refuse_deliveries(self) -> None:
-        """Stop sending deliveries: the socket is no longer used, and is closed later."""
+        """Send no more deliveries, because the socket will be closed in a later turn."""
         self.connection.outbox.congested = True
 
     def close(self) -> None:
-        """Close the socket, within a turn, and resolve the connection's deliveries."""
+        """Close the socket and resolve the connection's deliveries; call this within a turn."""
         if self._is_closed:
             # its task was cancelled while it waited for its turn
             return
@@ -302,7 +303,7 @@ class Pump:
         self._may_read.set()
 
     def give_up(self, error: AmqpError) -> None:
-        """Close the connection without waiting for its peer."""
+        """Close the connection because of `error`, without waiting for the peer."""
         self._lingers = False
         self.hub.begin_turn()
         self.connection.close(error)
@@ -335,7 +336,7 @@ class _Ending(_Gone):
         self._pump = pump
 
     def event_received(self, event: object) -> None:
-        """Pass the event to the pump; the close of the connection is the last one."""
+        """Pass the event to the pump; the last event is the close of the connection."""
         self._pump.event_received(event)
         if isinstance(event, events.ConnectionClosed):
             # break the cycle

@@ -1,8 +1,8 @@
 """Follow redirects of a connector by amqp:connection:redirect (section 2.8.16).
 
-A redirect lets the peer choose the host that the router connects to and sends its user and password
-to. So a redirect is followed only if the configuration allows it, never in a circle, and only a
-limited number of times in a row.
+With a redirect, the peer chooses the host that the router connects to and sends its user and
+password to. So a redirect is followed only if the configuration allows it, never in a circle, and
+only a limited number of times in a row.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MOST_HOPS = 5
 
 
 class RedirectChain:
-    """Chain of redirects from one of a connector's hosts; `here` is its end."""
+    """Chain of redirects that begins at one of a connector's hosts and ends at `here`."""
 
     def __init__(self, connector: ConnectorSettings, start: Place) -> None:
         self._connector = connector
@@ -32,9 +32,9 @@ class RedirectChain:
         return len(self._seen) - 1
 
     def restart(self) -> None:
-        """Begin a new chain at this host, as the connection has lasted.
+        """Begin a new chain at the current host; called after a lasting connection.
 
-        A later redirect to another host and back to this one is then not a circle.
+        A later redirect to another host and back to the current one is then not a circle.
         """
         self._seen = {_key(self.here)}
 
@@ -56,8 +56,8 @@ class RedirectChain:
 def redirect_objection(connector: ConnectorSettings, start: Place, redirect: Redirect) -> str:
     """Return why a connector must not follow a redirect, for operators; "" if it may.
 
-    `start` is the host that the connector was connected to first. Hosts that it is configured to
-    connect to are always allowed: they have its password.
+    `start` is the host that the connector was connected to first. This host and the configured one
+    are always allowed, because they have the connector's password.
     """
     host = redirect.host
     if not connector.allow_redirect:
@@ -80,5 +80,5 @@ def place_of(redirect: Redirect) -> Place | None:
 
 
 def _key(place: Place) -> tuple[str, int, str]:
-    """Return the key of a host and port; hosts are case-insensitive."""
+    """Return a host and port as a key for comparison, with host names in lower case."""
     return place.host.lower(), place.port, place.hostname.lower()

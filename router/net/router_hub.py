@@ -82,7 +82,7 @@ class RouterHub(Hub["RouterPump"]):
         self._honours_absolute_expiry = False
 
     def enter(self, pump: RouterPump) -> int:
-        """Register a connection and return its number, which the router's open tells the peer."""
+        """Register a connection and return its number, which is sent to the peer in the open."""
         number = super().enter(pump)
         pump.connection.number = number
         return number
@@ -105,7 +105,7 @@ class RouterHub(Hub["RouterPump"]):
         return (pump.connection for pump in self.pumps.each())
 
     def pump_changed(self, pump: RouterPump) -> None:
-        """Update the trace of a connection."""
+        """Update the frame trace of a connection that is new or has been opened."""
         self.tracer.update_tap(pump)
 
     def add_counters(self, name: str, direction: str, role: str) -> ConnectionCounters:
@@ -136,7 +136,7 @@ class RouterHub(Hub["RouterPump"]):
             listener(connection, event)
 
     def before_sending(self) -> None:
-        """Shed deliveries above the memory limit, and grant credit after this turn's input."""
+        """Shed deliveries above the memory limit, and grant credit, at the end of a turn."""
         backlog = self.forwarder.backlog
         if backlog.held_bytes > backlog.limit_bytes:
             self.shedding.tick()
@@ -146,7 +146,7 @@ class RouterHub(Hub["RouterPump"]):
                 self.forwarder.finish_turn()
 
     def finish_turn(self) -> None:
-        """Send the output of each connection that has some, and measure how long that took."""
+        """Finish a turn as `Hub` does, and measure how long its deliveries took."""
         super().finish_turn()
         if self.forwarder.relay.active_addresses or self.forwarder.outcomes.sampler is not None:
             self.forwarder.sent(self.clock())
@@ -154,7 +154,7 @@ class RouterHub(Hub["RouterPump"]):
     def until_next_check_s(self) -> float:
         """Return the seconds until a waiting message expires, but at most the usual interval.
 
-        Termini that expire wait for the next check, since their time-outs are in whole seconds.
+        Termini may expire only at the usual interval, since their time-outs are in whole seconds.
         """
         expiry = self.forwarder.backlog.deadlines.next
         if expiry:
@@ -187,7 +187,7 @@ class RouterHub(Hub["RouterPump"]):
         self.forwarder.backlog.wall_ahead_s = time.time() - self.turn.now
 
     def expire(self) -> None:
-        """Drop expired items: messages, drains, and termini without a link."""
+        """Drop expired messages and termini without a link, and end drains whose time is up."""
         if self._honours_absolute_expiry:
             self._tell_wall_clock()
         expiry = self.forwarder.backlog.deadlines.next
@@ -202,7 +202,7 @@ class RouterHub(Hub["RouterPump"]):
             callback(self.turn.now)
 
     def tidy(self) -> None:
-        """Do periodic work, and return memory of closed connections to the system."""
+        """Do periodic work, and return the memory of closed connections to the system."""
         now = self.turn.now
         for callback in self.tidy_callbacks:
             callback(now)

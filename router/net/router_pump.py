@@ -31,7 +31,7 @@ TOO_MANY_LOGINS = AmqpError(Condition.RESOURCE_LIMIT_EXCEEDED, "too many clients
 
 
 class RouterPump(Pump):
-    """Pump of a connection that a router has accepted or made."""
+    """Pump of a connection that a router has accepted or opened."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class RouterPump(Pump):
         hub.pump_changed(self)
 
     def event_received(self, event: object) -> None:
-        """Log and count an event of the connection, and start authentication."""
+        """Log and count an event of the connection; if it is a SASL init, authenticate."""
         if self.counters is not None:
             self.counters.count(event)
         if self.observer is not None:
@@ -77,7 +77,7 @@ class RouterPump(Pump):
             log_event(self.log, self.link_log, event, self.connection.user)
 
     async def _authenticate(self, event: events.SaslInitReceived) -> None:
-        """Authenticate the peer, in a thread if that takes time, and send the outcome."""
+        """Authenticate the peer, in a thread if that takes time, and send the SASL outcome."""
         assert self.authenticator is not None
         host = endpoint_host(self.connection.name)
         mechanism = event.mechanism

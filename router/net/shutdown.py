@@ -1,4 +1,4 @@
-"""Shut down in order: settle deliveries, detach links, close connections."""
+"""Shut down gracefully: settle deliveries, detach links, close connections."""
 
 from __future__ import annotations
 
@@ -22,14 +22,17 @@ WORK_OF_A_LINK = 8
 
 
 async def close_all(hub: RouterHub) -> None:
-    """Resolve deliveries under way, detach links, close connections, and wait for the peers."""
+    """Resolve deliveries under way, detach all links and close all connections.
+
+    Then wait until the peers have closed their sides, but at most `FAREWELL_S`.
+    """
     close_connections_now(hub, "the router is shutting down")
     with trio.move_on_after(FAREWELL_S):
         await hub.wait_until_empty()
 
 
 def close_connections_now(hub: RouterHub, why: str) -> None:
-    """Resolve deliveries under way, detach all links and close all connections, in one turn."""
+    """Close all connections gracefully, as `close_in_order` does, but entirely in this turn."""
     hub.begin_turn()
     with hub.turn.deferred.all_at_once():
         hub.forwarder.distribution.pending_copies.give_up_all()
@@ -39,13 +42,13 @@ def close_connections_now(hub: RouterHub, why: str) -> None:
 
 
 def close_in_order(hub: RouterHub, pumps: Iterable[RouterPump], why: str) -> None:
-    """Resolve deliveries under way on these connections, detach their links and close them.
+    """Close connections gracefully: resolve their deliveries and detach their links first.
 
     `why` is the description in the errors that the peers receive. If there are very many links,
     some are detached in later turns.
 
-    Receivers are handled first: deliveries that they hold unsettled get outcomes, which are sent to
-    the senders while these still have links.
+    Deliveries that receivers hold unsettled get outcomes first, which are sent to the senders
+    before any link is detached.
     """
     hub.begin_turn()
     steps = _closing(hub, list(pumps), why)

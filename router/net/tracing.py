@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class Frame:
     """Frame or protocol header on a connection; `incoming` means that the peer sent it.
 
-    Its text is made only on demand, since that takes longer than everything else here.
+    The text is made only on demand, since that takes longer than everything else in this module.
     """
 
     pump: RouterPump
@@ -50,8 +50,8 @@ class Frame:
 class FrameListener:
     """Listener to the frames of the connections that `wants` selects.
 
-    `on_frame` is called before a frame has any effect, and `on_processed` when all frames of a read
-    have had their effects.
+    `on_frame` is called before the router processes a frame, and `on_processed` when all frames of
+    one read were processed.
     """
 
     wants: Callable[[RouterPump], bool]
@@ -68,7 +68,7 @@ class _Direction:
 
 
 class Tap:
-    """Trace of one connection, beginning between two frames."""
+    """Trace of one connection, which reports whole frames to listeners."""
 
     def __init__(self, pump: RouterPump) -> None:
         connection = pump.connection
@@ -85,7 +85,7 @@ class Tap:
         self._outgoing.watcher.skip(unsent)
 
     def received(self, octets: Buffer) -> None:
-        """Report octets that were read, before they have any effect."""
+        """Report the frames in octets that were read, before the engine processes them."""
         if not self._has_begun:
             # a frame that began before the tap is reported whole
             self._has_begun = True
@@ -93,11 +93,11 @@ class Tap:
         self._tell(self._incoming, octets, incoming=True)
 
     def sent(self, octets: Buffer) -> None:
-        """Report octets that the socket has accepted."""
+        """Report the frames in octets that the socket has accepted."""
         self._tell(self._outgoing, octets, incoming=False)
 
     def processed(self) -> None:
-        """Report that all frames of a read have had their effects; output is not sent yet."""
+        """Report that all frames of one read were processed; the output is not sent yet."""
         for listening in self.listening:
             if listening.on_processed is not None:
                 listening.on_processed()
@@ -114,7 +114,7 @@ class Tap:
 
 
 class Tracer:
-    """Listeners to the frames of a router's connections."""
+    """Tracer of a router's connections, which reports their frames to listeners."""
 
     def __init__(self, pumps: Mapping[int, RouterPump]) -> None:
         self._pumps = pumps
@@ -131,7 +131,7 @@ class Tracer:
         on_frame: Callable[[Frame], None],
         on_processed: Callable[[], None] | None = None,
     ) -> FrameListener:
-        """Report frames to a new listener (see `FrameListener`), until `remove_listener`."""
+        """Add and return a listener, which gets frames until it is removed."""
         listening = FrameListener(wants, on_frame, on_processed)
         self._listening.append(listening)
         self.update_taps()
@@ -162,7 +162,7 @@ class Tracer:
         return self._logs_all if pump.logs_frames is None else pump.logs_frames
 
     def update_taps(self) -> None:
-        """Update the taps of all connections, as listeners have changed."""
+        """Update the taps of all connections after a change of listeners or settings."""
         for pump in list(self._pumps.values()):
             self.update_tap(pump)
 

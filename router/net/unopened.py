@@ -1,7 +1,7 @@
-"""Close connections that have not been opened yet when descriptors are short.
+"""Close connections that have not been opened yet if file descriptors are short.
 
-Until its open, while SASL is unfinished or not even begun, a connection is of no use to its client.
-The hosts with the most such connections lose some of them, so that others can connect.
+Before the open, for example while SASL is unfinished, a connection is of no use to its client. The
+hosts with the most such connections lose some of them, so that other clients can connect.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _CLOSED: Final = AmqpError(
 
 @attrs.define
 class UnopenedConnections:
-    """Connections of one listener that are not open yet, by host."""
+    """Connections of one listener that are not open yet, grouped by host."""
 
     _pumps: HostFairQueue[RouterPump] = attrs.field(factory=HostFairQueue, init=False)
 
@@ -50,7 +50,7 @@ class UnopenedConnections:
         self._pumps.discard(endpoint_host(pump.connection.name), pump)
 
     def make_room(self) -> None:
-        """Close the oldest connection of the host with the most, repeatedly.
+        """Close some connections, each time the oldest one of the host with the most.
 
         At most `MOST_AT_ONCE` are closed, and none that was accepted less than `GRACE_S` ago.
         """

@@ -1,4 +1,4 @@
-"""Containers attached to simulated routers: `router.client` without a socket.
+"""Simulated containers, which use the parts of `router.client` without a socket.
 
 A container connects to its router. If the connection is lost, the container connects again and
 attaches new links.
@@ -36,7 +36,7 @@ WINDOW_FRAMES = 1024
 
 
 class _Hub(Hub[Any]):
-    """Hub of one container; output that is written outside of a turn is sent in the next one."""
+    """Hub of one simulated container."""
 
     def __init__(self, scheduler: EventScheduler, buffer: memoryview) -> None:
         super().__init__(0, scheduler.clock)
@@ -44,7 +44,7 @@ class _Hub(Hub[Any]):
         self._scheduler = scheduler
 
     def provide_for(self, largest_frame_bytes: int) -> None:
-        """Do nothing: a shared buffer is set already."""
+        """Do nothing: the buffer that all hubs share is large enough."""
 
     def wake(self) -> None:
         """Schedule the next step of deferred work in a turn of its own."""
@@ -56,7 +56,7 @@ class _Hub(Hub[Any]):
 
 
 class Container:
-    """Container that has one connection to its router at a time."""
+    """Simulated container, which has one connection to its router at a time."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class Container:
 
     @property
     def is_over(self) -> bool:
-        """Return whether there is no session to attach links to; for senders and receivers."""
+        """Return whether there is no session; `router.client` calls this for links."""
         return self.session is None
 
     def is_connected(self) -> bool:
@@ -111,14 +111,14 @@ class Container:
     # Links.
 
     def add_sender(self, plan: SenderPlan) -> SenderPlan:
-        """Add a sender, and attach it whenever there is a session."""
+        """Add a sender; attach it now if there is a session, and whenever a session begins."""
         self.senders.append(plan)
         if self.session is not None:
             self._attach_sender(plan)
         return plan
 
     def add_receiver(self, plan: ReceiverPlan) -> ReceiverPlan:
-        """Add a receiver, and attach it whenever there is a session."""
+        """Add a receiver; attach it now if there is a session, and whenever a session begins."""
         self.receivers.append(plan)
         if self.session is not None:
             self._attach_receiver(plan)
@@ -139,7 +139,7 @@ class Container:
             self._dial()
 
     def close(self) -> None:
-        """Close the connection in order, and do not connect again."""
+        """Close the connection gracefully, and do not connect again."""
         self._is_wanted = False
         if self._engine is not None and self._engine.is_open():
             self._hub.begin_turn()
@@ -235,18 +235,18 @@ class Container:
     # Calls of its senders and receivers.
 
     def schedule_output(self) -> None:
-        """Schedule sending, as soon as the current event is over."""
+        """Send output right after the current event."""
         if not self._is_due:
             self._is_due = True
             self.scheduler.after(0, self._flush)
 
     def schedule_drain_answer(self, sender: Sender) -> None:
-        """Answer a drain of this sender in the next turn."""
+        """Answer a drain of this sender right after the current event."""
         self._draining.append(sender)
         self.schedule_output()
 
     def failure(self, kind: type[ClientError]) -> ClientError:
-        """Return an error that says that there is no session."""
+        """Return an error of class `kind`: the container is not connected."""
         return kind("", f"{self.name} is not connected")
 
     def _flush(self) -> None:
@@ -301,7 +301,7 @@ class Container:
             self.scheduler.after(next(self._waits), again)
 
     def room_made(self) -> None:
-        """Let senders continue: there is room in the socket or in the session's window."""
+        """Let senders continue, because the socket or the session's window has room."""
         if self.session is None:
             return
         for link in list(self.session.local_links.values()):

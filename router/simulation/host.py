@@ -1,4 +1,4 @@
-"""Router of a simulation: made of the same parts as a real one, without sockets."""
+"""Simulated router, made of the same parts as a real one, without sockets."""
 
 from __future__ import annotations
 
@@ -35,9 +35,8 @@ def shared_buffer() -> memoryview:
 class SimulatedRouter:
     """Router that can be killed, started again, or paused.
 
-    Each start begins a new life, and `parts` are those of the present life. The functions in
-    `on_start` are called with the router at the start of each life, before anything else happens in
-    it.
+    Each start begins a new life, with new `parts`. The functions in `on_start` are called with the
+    router at the start of each life, before anything else happens.
     """
 
     def __init__(
@@ -71,7 +70,7 @@ class SimulatedRouter:
 
     @property
     def runs(self) -> bool:
-        """Return whether its process exists and is not paused."""
+        """Return whether the router's process exists and is not paused."""
         return self._parts is not None and not self.is_paused
 
     @property
@@ -92,7 +91,7 @@ class SimulatedRouter:
 
     @property
     def reach(self) -> RoutingState:
-        """Return the router's view of the network."""
+        """Return the router's view of the network: paths, and routers with receivers."""
         return self.forwarder.reach
 
     @property
@@ -101,7 +100,7 @@ class SimulatedRouter:
         return self.parts.control
 
     def start(self) -> None:
-        """Begin a life; all state of the previous one is gone."""
+        """Start a new life, unless the router is alive; no state of an earlier life is left."""
         if self.is_alive:
             return
         self.lives += 1
@@ -135,12 +134,12 @@ class SimulatedRouter:
         self.scheduler.after(0, self._do_deferred_work)
 
     def _do_deferred_work(self) -> None:
-        """Do one step of deferred work; a longer slice would never end, as time stands still."""
+        """Do one step of deferred work; with a stopped clock, a slice would never end."""
         if self.runs and self.hub.has_work():
             self.hub.do_deferred_work(0)
 
     def enter(self, end: WireEnd) -> None:
-        """Add a connection of this life."""
+        """Add an end of a connection to the current life."""
         self.ends = [each for each in self.ends if not each.is_over]
         self.ends.append(end)
 
@@ -151,7 +150,7 @@ class SimulatedRouter:
         self.hub.finish_turn()
 
     def kill(self) -> None:
-        """End this life like kill -9: no close is sent, but the systems of the peers notice."""
+        """End this life like `kill -9`: no close is sent, but peers notice the lost connections."""
         if self._parts is None:
             return
         self._life = object()
@@ -162,18 +161,18 @@ class SimulatedRouter:
         self._parts = None
 
     def stop(self, why: str = "the router is shutting down") -> None:
-        """End this life in order, with a close on each connection."""
+        """End this life gracefully, with a close on each connection."""
         self.is_leaving = True
         close_connections_now(self.hub, why)
         life = self._life
         self.scheduler.after(FAREWELL_S, lambda: self.kill() if life is self._life else None)
 
     def pause(self) -> None:
-        """Pause like SIGSTOP: connections stay open, and nothing is read."""
+        """Pause the router like SIGSTOP: connections stay open, and nothing is read."""
         self.is_paused = True
 
     def resume(self) -> None:
-        """Resume after a pause; octets that have arrived meanwhile are read now."""
+        """Resume after a pause, and read octets that have arrived meanwhile."""
         if not self.is_alive or not self.is_paused:
             return
         self.is_paused = False

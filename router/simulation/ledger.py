@@ -2,8 +2,8 @@
 
     sent = accepted + released + modified + rejected + without an outcome
 
-A message has no outcome while it is under way. If its sender loses its connection before the
-outcome arrives, it never gets one.
+A message has no outcome while it is under way. If the sender loses its connection before the
+outcome arrives, the message never gets one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ OUTCOMES = ("accepted", "released", "modified", "rejected")
 
 @attrs.define(eq=False)
 class Entry:
-    """Message; `flow` is the number of its sender, and `sent_at` the time of sending."""
+    """Message in the ledger; `flow` is the number of its sender, `sent_at` the time of sending."""
 
     flow: int
     sent_at: float
@@ -30,7 +30,7 @@ class Entry:
 
 
 class Ledger:
-    """All messages of a simulation, by number."""
+    """Ledger of all messages of a simulation, by the messages' numbers."""
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
@@ -54,7 +54,7 @@ class Ledger:
         return entry
 
     def delivered(self, number: int, receiver: int, tried: int = 0) -> Entry | None:
-        """Record a delivery; `tried` is the message's delivery-count."""
+        """Record a delivery with the delivery-count `tried`; return None for an unknown message."""
         if number >= len(self.entries):
             self._mistakes.append(f"receiver {receiver}: message {number}, which was never sent")
             return None
@@ -64,13 +64,13 @@ class Ledger:
         return entry
 
     def unsettled(self) -> int:
-        """Return the number of messages without an outcome so far."""
+        """Return how many messages are still to get an outcome."""
         return sum(not each.outcome and not each.presettled for each in self.entries)
 
     def mistakes(self, *, is_whole: bool) -> list[str]:
-        """Return every broken rule, message by message.
+        """Return a text for each violation of the rules, message by message.
 
-        `is_whole` is whether the network has had the time and the paths to resolve each message.
+        `is_whole` is whether all routers are reachable, so that each message must have an outcome.
         """
         return [*self._mistakes, *self._broken(is_whole)]
 

@@ -1,6 +1,7 @@
 """Senders and receivers of simulated containers: those of `router.client`, with callbacks.
 
-The plan of a link outlives the link: on each new connection, a link is made for each plan.
+A plan describes a sender or a receiver. On each new connection, a new link is attached for each
+plan.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class SimulatedSender(Sender):
-    """Sender that calls `on_change` of its plan where other senders wake waiting tasks."""
+    """Sender that calls its plan's `on_change` where other senders wake waiting tasks."""
 
     def __init__(self, container: Container, plan: SenderPlan) -> None:
         super().__init__(
@@ -29,7 +30,7 @@ class SimulatedSender(Sender):
         self.on_settled = plan.on_outcome
 
     def notify_change(self) -> None:
-        """Report that there may be room to send."""
+        """Call the plan's `on_change`, because there may be room to send."""
         self.plan.on_change()
 
     def attached(self) -> None:
@@ -46,24 +47,24 @@ class SimulatedSender(Sender):
 
 
 class SimulatedReceiver(Receiver):
-    """Receiver that passes each message to `on_message` of its plan as it arrives."""
+    """Receiver that calls its plan's `on_message` with each message as it arrives."""
 
     def __init__(self, container: Container, plan: ReceiverPlan) -> None:
         super().__init__(container, container.session, credit=plan.credit, count=None, drain=False)
         self.plan = plan
 
     def notify_change(self) -> None:
-        """Pass on the messages that have arrived."""
+        """Call the plan's `on_message` with each message that has arrived."""
         while self.waiting:
             self.plan.on_message(self.receive_nowait())
 
 
 @attrs.define(eq=False)
 class SenderPlan:
-    """Sender that a container attaches on each new connection.
+    """Plan of a sender, which a container attaches on each new connection.
 
-    `on_change` is called when there may be room to send. `on_outcome` is called with each message
-    that has its outcome or will never get one (`SentMessage.is_lost`).
+    `on_change` is called when there may be room to send. `on_outcome` is called with a message when
+    its outcome has arrived, or can no longer arrive (`SentMessage.is_lost`).
     """
 
     address: str | None
@@ -81,7 +82,7 @@ class SenderPlan:
 
 @attrs.define(eq=False)
 class ReceiverPlan:
-    """Receiver that a container attaches on each new connection."""
+    """Plan of a receiver, which a container attaches on each new connection."""
 
     address: str
     on_message: Callable[[ReceivedMessage], None]

@@ -1,4 +1,4 @@
-"""Load a topology file as a `Topology`, or report all its mistakes as for a configuration."""
+"""Load a topology file, or report all mistakes in it, as for a configuration file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MOST_NAMED: Final = 5
 def load_topology(path: Path) -> Topology:
     """Load the topology file at `path`.
 
-    Raises InvalidConfiguration with every mistake found, or if the file cannot be read.
+    Raises InvalidConfiguration, with every mistake found, if the file cannot be read or is invalid.
     """
     return parse_topology(read_text(path), source=str(path))
 
@@ -40,7 +40,7 @@ def load_topology(path: Path) -> Topology:
 def parse_topology(text: str, *, source: str) -> Topology:
     """Parse a topology from TOML text; `source` is the name of the text in mistakes.
 
-    Raises InvalidConfiguration.
+    Raises InvalidConfiguration, with every mistake found, if the text is invalid.
     """
     data, lines = read_toml(text, source)
     refused = _FORMAT.read(data)[1]
@@ -71,7 +71,7 @@ def parse_topology(text: str, *, source: str) -> Topology:
 
 
 def find_contradictions(topology: Topology) -> Iterator[Finding]:
-    """Yield mistakes in a topology that concern more than a single value."""
+    """Yield the mistakes in a topology whose values are valid one by one."""
     yield from _missing(topology)
     plan = expand(topology)
     if not plan.routers:

@@ -100,14 +100,14 @@ class Network:
     # Events.
 
     def between(self, one: str, other: str) -> list[RouterConnection]:
-        """Return the connections of two routers, no matter which of them dials."""
+        """Return the connections between two routers, no matter which of the two dials."""
         pairs = ((one, other), (other, one))
         return [self.connections[pair] for pair in pairs if pair in self.connections]
 
     def cut(self, one: str, other: str, *, one_way: bool = False) -> None:
         """Stop octets between two routers; with `one_way`, only those from `one` to `other`.
 
-        Connections stay until one of their ends gives up.
+        Connections remain open until one of their ends gives up.
         """
         for connection in self.between(one, other):
             dials = connection.dialler.name == one
@@ -121,7 +121,7 @@ class Network:
             connection.heal()
 
     def reset(self, one: str, other: str) -> None:
-        """Drop the connection between two routers; it is then made again."""
+        """Drop the connections between two routers, which the dialler then opens again."""
         for connection in self.between(one, other):
             connection.reset()
 
@@ -137,7 +137,7 @@ class Network:
         host.start()
 
     def partition(self, part: set[str], *, is_whole: bool = False) -> None:
-        """Cut all connections between `part` and the other routers; with `is_whole`, heal them."""
+        """Cut all connections between `part` and the other routers; heal them if `is_whole`."""
         for (one, other), connection in self.connections.items():
             if (one in part) != (other in part):
                 if is_whole:
@@ -148,7 +148,7 @@ class Network:
     # State.
 
     def live_connections(self) -> list[RouterConnection]:
-        """Return the connections between routers that are up, with both routers running."""
+        """Return the router-to-router connections that are up and whose routers both run."""
         return [
             each
             for each in self.connections.values()

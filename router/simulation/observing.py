@@ -27,14 +27,14 @@ WORD_BITS: Final = 64
 
 
 class _Direct(EventQueue):
-    """Queue that passes each event on immediately."""
+    """Event queue that passes each event on immediately."""
 
     def __init__(self, types: tuple[type[Event], ...], hear: Callable[[Event], None]) -> None:
         super().__init__(types, 1)
         self._hear = hear
 
     def put(self, event: Event) -> None:
-        """Pass an event on."""
+        """Pass an event on to the function of this queue."""
         self._hear(event)
 
 
@@ -43,7 +43,7 @@ class Observation:
 
     `wall_clock` returns the router's wall-clock time, in seconds since 1970. `share` is the share
     of deliveries that are sampled as they enter the network at this router. `chance` seeds both the
-    choice of samples and the trace-ids. `hear` is called with each event of one of the `types`.
+    choice of samples and the trace-ids. `hear` is called with each event whose type is in `types`.
     """
 
     def __init__(
@@ -74,12 +74,12 @@ class Observation:
 
     @property
     def lost_samples(self) -> int:
-        """Return the number of samples for which there was no room."""
+        """Return how many samples were lost because too many others waited."""
         return self._sampling.lost
 
     @property
     def waiting_samples(self) -> int:
-        """Return the number of finished samples that have not been taken yet."""
+        """Return how many finished samples have not been taken yet."""
         return self._sampling.waiting
 
     def links(self) -> list[LinkTotals]:

@@ -1,7 +1,7 @@
-"""Measure the cost of each event of a simulation, from that event to the next one.
+"""Measure what each event of a simulation costs, in the phase until the next event.
 
-The measurements are how long the network takes to converge, the control traffic for that, and the
-outcomes of messages.
+A phase records how long the network takes to converge, the control traffic, and the outcomes of
+messages.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from router.simulation.truth import GroundTruth
 
 @attrs.define(eq=False)
 class Phase:
-    """Measurements from one event to the next. Times are in seconds."""
+    """Measurements for the time from one event to the next. Times are in seconds."""
 
     action: str
     what: str
@@ -50,7 +50,7 @@ class Phase:
 
 
 class PhaseRecorder(Listener):
-    """Listener that adds up measurements for each phase."""
+    """Listener to messages that adds up measurements for each phase."""
 
     def __init__(self, truth: GroundTruth, ledger: Ledger) -> None:
         self.truth = truth
@@ -73,7 +73,7 @@ class PhaseRecorder(Listener):
         return self.phases[-1]
 
     def begin(self, action: str, what: str) -> Phase:
-        """End the current phase and begin another, as an event has happened."""
+        """End the current phase, and begin the phase after the event that `what` describes."""
         if self.phases:
             self.end()
         self.phases.append(Phase(action, what, self.scheduler.now))
@@ -91,7 +91,7 @@ class PhaseRecorder(Listener):
             phase.converged_s = max(0.0, truth.right_since - phase.began)
 
     def _said(self) -> tuple[int, int]:
-        """Return the control messages and octets that routers have sent since the last call."""
+        """Return how many control messages and octets routers have sent since the last call."""
         messages = octets = 0
         for spoken in self._spoken:
             messages += sum(spoken.messages[key] for key in spoken.messages if key[0] == "out")
@@ -104,7 +104,7 @@ class PhaseRecorder(Listener):
             self._spoken.append(host.control.network)
 
     def end_waits(self, flows: list[Flow]) -> None:
-        """Record the waits of senders whose messages were not accepted before the end."""
+        """Record, at the end of the simulation, the waits of senders with pending messages."""
         for flow in flows:
             if flow.pending_since is not None:
                 self._waited(flow.pending_since)
@@ -116,11 +116,11 @@ class PhaseRecorder(Listener):
     # Events of messages.
 
     def sent(self, flow: Flow) -> None:
-        """Count a message that is sent."""
+        """Count a message that a sender has sent."""
         self.phase.sent += 1
 
     def outcome_known(self, flow: Flow, entry: Entry) -> None:
-        """Count the outcome of a message, or that its sender will never receive one."""
+        """Count a message whose outcome its sender has received or will never receive."""
         phase, outcome = self.phase, entry.outcome
         setattr(phase, outcome, getattr(phase, outcome) + 1)
         if outcome == "accepted":

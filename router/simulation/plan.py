@@ -14,7 +14,7 @@ from router.simulation.wires import Distance
 
 @attrs.frozen
 class PlannedLink:
-    """Link that is made by a connection from `dialler` to `acceptor`."""
+    """Planned connection of two routers, which `dialler` opens to `acceptor`."""
 
     dialler: str
     acceptor: str
@@ -24,7 +24,7 @@ class PlannedLink:
 
 @attrs.frozen
 class Plan:
-    """Routers of a network, by name and with their modes, and the links between them."""
+    """Names and modes of a network's routers, and the links between them."""
 
     routers: tuple[tuple[str, Mode], ...]
     links: tuple[PlannedLink, ...]
@@ -61,7 +61,7 @@ def _link(dialler: str, acceptor: str, cost: int, entry: ShapeEntry | LinkEntry)
 
 
 def pairs_of(shape: ShapeEntry, chance: Random) -> list[tuple[int, int]]:
-    """Return the pairs of linked routers in a shape, by their indices."""
+    """Return the pairs of routers that a shape links, as indices of routers."""
     count = shape.routers
     if shape.layout == "star":
         return [(number, 0) for number in range(1, count)]
@@ -78,7 +78,7 @@ def pairs_of(shape: ShapeEntry, chance: Random) -> list[tuple[int, int]]:
 
 
 def _random_pairs(count: int, degree: float, chance: Random) -> Iterator[tuple[int, int]]:
-    """Yield the links of a random tree, which connects all, and then the other wanted links."""
+    """Yield random pairs: first a tree that connects all routers, then further links."""
     joined: set[tuple[int, int]] = set()
     for number in range(1, count):
         joined.add((number, chance.randrange(number)))

@@ -1,4 +1,4 @@
-"""Reference of topology files as Markdown, generated from their model.
+"""Markdown reference for topology files, generated from their model.
 
 `python -m router.simulation.reference > docs/reference/simulation.md` updates the page.
 """
@@ -24,7 +24,7 @@ in a file are reported together, with their lines.
 
 
 def format_reference() -> str:
-    """Return the whole page."""
+    """Return the reference page as Markdown."""
     return "\n".join([_HEAD, *format_entities(ENTITIES)])
 
 

@@ -1,4 +1,4 @@
-"""Report the result of a simulation as plain data, for programs, and summed up by action."""
+"""Convert the result of a simulation to plain data, and sum up its phases by action."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _SUMS = (
 def as_data(result: Result) -> dict[str, object]:
     """Return the whole result as data for JSON.
 
-    Times are in seconds from the beginning of traffic. Two results of the same file and seed are
-    equal.
+    Times are in seconds from the beginning of traffic. Two simulations of the same file with the
+    same seed have equal results.
     """
     began = result.began
     return {
@@ -63,7 +63,7 @@ def _phase(phase: Phase, began: float) -> dict[str, object]:
 
 
 def mean(total: float, count: int) -> float:
-    """Return the mean of `count` values with this total, or 0 if there are none."""
+    """Return the mean of `count` values whose sum is `total`, or 0 if there are none."""
     return total / count if count else 0.0
 
 
@@ -72,9 +72,10 @@ def _rounded(value: float) -> float:
 
 
 def by_action(phases: tuple[Phase, ...]) -> list[Phase]:
-    """Return the phases summed up by action, in the order in which the actions happened first.
+    """Return a summary of all phases of each action, in order of the first phase.
 
-    Each sum has the longest times and the longest stretch of its phases.
+    A summary has the longest times and the longest stretch of its phases, and the sums of other
+    values.
     """
     found: dict[str, list[Phase]] = {}
     for phase in phases:

@@ -1,6 +1,6 @@
-"""Connection from one router's connector to another router's listener, which is kept up.
+"""Connections from one simulated router's connector to another one's listener.
 
-It is made again whenever it is lost, with the same back-off as a real router's connector.
+A lost connection is opened again, with the same back-off as by a real router's connector.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ KNOCKS_S = (1.0, 3.0, 7.0)
 
 
 class RouterConnection:
-    """Connection from `dialler` to `acceptor` that is kept up."""
+    """Connection from `dialler` to `acceptor`, which is opened again whenever it is lost."""
 
     def __init__(
         self,
@@ -54,25 +54,25 @@ class RouterConnection:
         dialler.on_start.append(lambda _: self._begin())
 
     def is_up(self) -> bool:
-        """Return whether both ends are open, and octets get through both ways."""
+        """Return whether both ends are open, and octets get through in both directions."""
         ends = self.ends
         return ends is not None and all(e.is_open and not e.is_over for e in ends) and self.is_clear
 
     @property
     def is_clear(self) -> bool:
-        """Return whether octets get through both ways."""
+        """Return whether octets get through in both directions."""
         return not any(self.is_cut)
 
     def _begin(self) -> None:
-        """Begin to connect, as the dialler has started."""
+        """Begin to connect; called when the dialler has started."""
         self._waits = backoff_delays(self.chance.uniform)
         self._attempt = attempt = object()
         self.scheduler.after(0, lambda: self._try_connect(attempt, self.scheduler.now, 0))
 
     def _try_connect(self, attempt: object, began: float, knocks: int) -> None:
-        """Connect if octets get through; otherwise try again later, like TCP.
+        """Connect if octets get through; otherwise try again later, as TCP repeats a SYN.
 
-        `knocks` is the number of attempts so far that got no answer.
+        `began` is the time of the first SYN, and `knocks` is how many of them got no answer so far.
         """
         if attempt is not self._attempt or not self.dialler.is_alive:
             return
@@ -145,21 +145,21 @@ class RouterConnection:
         self._obey()
 
     def heal(self) -> None:
-        """Let octets through again; those that were held up arrive now."""
+        """Let octets through again; octets that were held up arrive now."""
         self.is_cut = [False, False]
         self._obey()
 
     def move(self, distance: Distance) -> None:
-        """Change the distance between the ends; octets under way arrive as before."""
+        """Change the distance between the ends, except for octets under way."""
         self.distance = distance
         if self.wire is not None:
             for way in self.wire.ways:
                 way.move(distance)
 
     def set_cost(self, cost: int) -> None:
-        """Change the cost at both ends, as changes to their configurations do.
+        """Change the cost at both ends, as changes to the routers' configurations do.
 
-        The connection stays.
+        The connection is kept.
         """
         self.connector = attrs.evolve(self.connector, cost=cost)
         self.listener = attrs.evolve(self.listener, cost=cost)

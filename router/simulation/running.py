@@ -30,7 +30,10 @@ MOST_STEPS = 2000
 
 @attrs.frozen
 class Progress:
-    """Progress of a simulation: seconds out of a total, and what is happening."""
+    """Progress of a simulation in its current part.
+
+    `now_s` of at most `of_s` seconds have passed; `what` describes the part.
+    """
 
     now_s: float
     of_s: float
@@ -55,7 +58,7 @@ class Result:
 
 
 class Simulation:
-    """Network that a topology describes, with its traffic."""
+    """Simulated network and traffic that a topology describes."""
 
     def __init__(self, topology: Topology) -> None:
         self.topology = topology
@@ -182,7 +185,7 @@ def simulate(topology: Topology, progress: Callable[[Progress], None] = lambda _
 
 
 def role_of(modes: Mapping[str, str], link: PlannedLink) -> Role:
-    """Return the role of a link's connector and listener."""
+    """Return the role of the connector and the listener of a link."""
     return "edge" if modes.get(link.dialler) == "edge" else "inter-router"
 
 
@@ -223,7 +226,7 @@ def _listener(link: PlannedLink, role: Role) -> ListenerSettings:
 
 @contextmanager
 def without_log() -> Iterator[None]:
-    """Suppress the log of routers: there are many, and their clock is not the log's."""
+    """Suppress the log of the routers, whose clock is not that of the log."""
     before = structlog.get_config()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     try:

@@ -1,4 +1,4 @@
-"""Schedule of the events in a topology, and of events that undo them."""
+"""Schedule of the events in a topology, and of further events that undo them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _UNDONE_BY = {
 class ScheduledEvent:
     """Event that happens `at` this many seconds after the beginning of traffic.
 
-    `act` carries it out, and returns a description of what it has affected.
+    `act` makes it happen, and returns a description that names the affected routers or link.
     """
 
     at: float
@@ -37,7 +37,7 @@ class ScheduledEvent:
 
 
 class EventSchedule:
-    """All events of a network, in order of time."""
+    """Schedule of all events of a simulation, in order of time."""
 
     def __init__(self, network: Network, events: tuple[EventEntry, ...]) -> None:
         self.network = network
@@ -74,7 +74,11 @@ class EventSchedule:
         return act
 
     def _matter(self, event: EventEntry) -> tuple[str, ...]:
-        """Return the routers or the link that an event affects; empty if there is no candidate."""
+        """Return the names of the routers, or of a link's two routers, that an event affects.
+
+        If the event names none, one is chosen at random. The result is empty if there is no
+        candidate.
+        """
         if event.routers:
             return event.routers
         if event.link is not None:
@@ -127,7 +131,7 @@ class EventSchedule:
 
 
 def _fits(host: SimulatedRouter, action: str) -> bool:
-    """Return whether an action can happen to a router in its present state."""
+    """Return whether an action is possible for a router in its present state."""
     if action == "start":
         return not host.is_alive
     return host.is_paused if action == "resume" else host.runs

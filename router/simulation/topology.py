@@ -111,10 +111,11 @@ class SimulationSettings:
 
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class RouterEntry:
-    """Router of the network."""
+    """Router of the simulated network."""
 
     name: str | None = attrs.field(
-        default=None, metadata=setting(_ROUTER, "Its id.", default="none; needed", required=True)
+        default=None,
+        metadata=setting(_ROUTER, "Id of the router.", default="none; needed", required=True),
     )
     mode: Mode = attrs.field(
         default="interior",
@@ -124,7 +125,7 @@ class RouterEntry:
 
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class ShapeEntry:
-    """Many routers, named after the shape and numbered from 1, and the links between them."""
+    """Group of linked routers, which are named after the shape and numbered from 1."""
 
     name: str = attrs.field(
         default="r", metadata=setting(_ROUTER, "Name of the routers, before the number.")
@@ -133,9 +134,9 @@ class ShapeEntry:
         default="line",
         metadata=setting(
             kinds.choice(get_args(Layout)),
-            "How they are linked: one after another (line), in a circle (ring), all to the first "
-            "(star), each to two more (tree), each to every other (mesh), or randomly, but so "
-            "that all are connected (random).",
+            "How the routers are linked: one after another (line), in a circle (ring), all to the "
+            "first (star), each to two more (tree), each to every other (mesh), or randomly, but "
+            "so that all are connected (random).",
         ),
     )
     routers: int = attrs.field(
@@ -165,7 +166,7 @@ class ShapeEntry:
 
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class LinkEntry:
-    """Connection between two routers, which one of them makes and keeps up."""
+    """Connection between two routers, which one of them opens and keeps open."""
 
     between: tuple[str, ...] | None = attrs.field(
         default=None,
@@ -185,13 +186,13 @@ class LinkEntry:
 
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class ReceiverEntry:
-    """Receivers: one at each of these routers, each in a container of its own."""
+    """Group of receivers at one or several routers, each in a container of its own."""
 
     at: tuple[str, ...] = attrs.field(
         default=(),
         metadata=setting(
             _ROUTERS,
-            "The routers that they are attached to.",
+            "The routers that receivers are attached to.",
             default="`count` randomly chosen routers",
         ),
     )
@@ -206,7 +207,7 @@ class ReceiverEntry:
         default=None,
         metadata=setting(
             kinds.address(),
-            "The address that they receive from; {n} in it is replaced by the number of each "
+            "The address that messages are received from; {n} is replaced by the number of each "
             "receiver, from 0.",
             default="none; needed",
             required=True,
@@ -214,29 +215,31 @@ class ReceiverEntry:
     )
     credit: int = attrs.field(
         default=100,
-        metadata=setting(kinds.whole_number(1, 100_000, "messages"), "The credit that each has."),
+        metadata=setting(
+            kinds.whole_number(1, 100_000, "messages"), "The credit of each receiver."
+        ),
     )
     milliseconds: float = attrs.field(
         default=0.0,
-        metadata=setting(_DELAY, "How long they hold a message before they settle it."),
+        metadata=setting(_DELAY, "How long a receiver holds a message before settling it."),
     )
     outcome: Outcome = attrs.field(
         default="accept",
         metadata=setting(
-            kinds.choice(get_args(Outcome)), "The outcome with which they settle messages."
+            kinds.choice(get_args(Outcome)), "The outcome with which receivers settle messages."
         ),
     )
 
 
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class SenderEntry:
-    """Senders: one at each of these routers, each in a container of its own."""
+    """Group of senders at one or several routers, each in a container of its own."""
 
     at: tuple[str, ...] = attrs.field(
         default=(),
         metadata=setting(
             _ROUTERS,
-            "The routers that they are attached to.",
+            "The routers that senders are attached to.",
             default="`count` randomly chosen routers",
         ),
     )
@@ -251,7 +254,7 @@ class SenderEntry:
         default=None,
         metadata=setting(
             kinds.address(),
-            "The address that they send to; {n} in it is replaced by the number of each sender, "
+            "The address that messages are sent to; {n} is replaced by the number of each sender, "
             "from 0.",
             default="none; needed",
             required=True,
@@ -267,7 +270,8 @@ class SenderEntry:
     rate: float = attrs.field(
         default=10.0,
         metadata=setting(
-            kinds.number(0.001, 100_000, "messages a second"), "Rate at which they send messages."
+            kinds.number(0.001, 100_000, "messages a second"),
+            "Rate at which each sender sends messages.",
         ),
     )
     bytes: int = attrs.field(
@@ -284,7 +288,7 @@ class SenderEntry:
 
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class EventEntry:
-    """Event that happens to the network."""
+    """Event in the network, such as the loss of a router or a link."""
 
     at: float = attrs.field(
         default=0.0,
@@ -331,8 +335,8 @@ class EventEntry:
         default=None,
         metadata=setting(
             _SECONDS,
-            "How long until it is undone: killed or stopped routers are started, paused routers "
-            "are resumed, and cut links are healed.",
+            "How long until the event is undone: killed or stopped routers are started, paused "
+            "routers are resumed, and cut links are healed.",
             default="never",
         ),
     )
@@ -340,13 +344,13 @@ class EventEntry:
         default=1,
         metadata=setting(
             kinds.whole_number(1, 10_000, "times"),
-            "How often it happens. If routers or links are chosen randomly, they are chosen again "
-            "each time. A link that is cut and healed again and again is one that flaps.",
+            "How often the event happens. If routers or links are chosen randomly, they are chosen "
+            "again each time. A link that flaps is cut and healed again and again.",
         ),
     )
     every: float = attrs.field(
         default=5.0,
-        metadata=setting(_PERIOD, "With times: the interval between two of them."),
+        metadata=setting(_PERIOD, "With times: the interval between two occurrences."),
     )
 
 

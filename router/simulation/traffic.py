@@ -1,4 +1,4 @@
-"""Senders and receivers of a simulation, and what they record about each message."""
+"""Simulated senders and receivers, and what they record about each message."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ _WORDS: Final[dict[type, str]] = {
 
 
 class Listener:
-    """Observer of messages; each method does nothing unless overridden."""
+    """Observer of messages, whose methods do nothing unless they are overridden."""
 
     def sent(self, flow: Flow) -> None:
-        """Handle a message that is sent."""
+        """Handle a message that a sender has sent."""
 
     def outcome_known(self, flow: Flow, entry: Entry) -> None:
-        """Handle the outcome of a message, or the fact that its sender will never receive one."""
+        """Handle a message whose outcome its sender has received or will never receive."""
 
     def delivered(self, sink: Sink, flow: Flow, entry: Entry) -> None:
         """Handle a message that a receiver has received."""
 
 
 class Flow:
-    """Sender to `address` at `router`; `number` is its index among all senders."""
+    """Simulated sender to `address` at `router`; `number` is its index among all senders."""
 
     def __init__(
         self, number: int, router: str, entry: SenderEntry, address: str, network: Network
@@ -117,7 +117,7 @@ class Flow:
 
 
 class Sink:
-    """Receiver from `address` at `router`; `number` is its index among all receivers."""
+    """Simulated receiver from `address` at `router`; `number` is its index among all receivers."""
 
     def __init__(
         self, number: int, router: str, entry: ReceiverEntry, address: str, network: Network

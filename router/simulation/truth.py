@@ -1,6 +1,6 @@
-"""True state of the network that all routers should know, and since when they have known it.
+"""True state of the simulated network, to which the knowledge of its routers is compared.
 
-It is not taken from the routing protocol, so that the protocol can be checked against it.
+The true state does not come from the routing protocol, so it can serve to check the protocol.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from router.simulation.network import Network
 class GroundTruth:
     """Comparison of what interior routers know with the true state of their network.
 
-    It must be made before the routers start. `lines` are the connections between interior routers,
-    as pairs of names. `wrong_paths` are the routers whose paths differ from the true ones.
-    `wrong_keys` maps a router to those address keys for which its list of routers with receivers is
-    wrong.
+    It must be created before the routers start. `lines` are the connections between interior
+    routers, as pairs of names. `wrong_paths` are the routers whose paths differ from the true ones.
+    `wrong_keys` has, by router, the keys of addresses for which the router's list of routers with
+    receivers is wrong.
     """
 
     def __init__(self, network: Network, lines: Iterable[tuple[str, str]]) -> None:
@@ -101,7 +101,7 @@ class GroundTruth:
     # Changes in the network.
 
     def network_changed(self) -> None:
-        """Compute the true state again, as something has happened to routers or links."""
+        """Compute the true state again, after a change of routers or links."""
         running = {
             name: host
             for name, host in self.network.hosts.items()
@@ -160,8 +160,7 @@ class GroundTruth:
     def cost_taken(self, start: str, end: str) -> int | None:
         """Return the cost of the path that messages take now from one router to another.
 
-        The path is followed from neighbour to neighbour. Return None if it ends at another router
-        or leads in a circle.
+        Return None if the path ends at another router or leads in a circle.
         """
         total, here, seen = 0, start, {start}
         while here != end:
@@ -179,7 +178,7 @@ class GroundTruth:
 
 
 def _costs_from(root: str, beside: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
-    """Return the costs of the cheapest paths from one router to all that it can reach."""
+    """Return the costs of the cheapest paths from a router to all others that it can reach."""
     costs: dict[str, int] = {}
     due = [(0, root)]
     while due:

@@ -13,7 +13,7 @@ START_S = 1000.0
 
 @attrs.define(eq=False)
 class ScheduledCall:
-    """Scheduled call, which can be cancelled."""
+    """Scheduled call of a function, which can be cancelled."""
 
     act: Callable[[], None] | None
 
@@ -33,7 +33,7 @@ class EventScheduler:
         self._due: list[tuple[float, int, ScheduledCall]] = []
 
     def clock(self) -> float:
-        """Return the time."""
+        """Return the current virtual time."""
         return self.now
 
     def at(self, when: float, act: Callable[[], None]) -> ScheduledCall:
@@ -50,7 +50,7 @@ class EventScheduler:
     def run(self, until: float, most: int | None = None) -> bool:
         """Let time pass until `until`, and make the calls due by then, but at most `most`.
 
-        Return whether all of them were made.
+        Return whether all these calls were made.
         """
         last = None if most is None else self.done + most
         while self._due and self._due[0][0] <= until:

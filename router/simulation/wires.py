@@ -29,7 +29,7 @@ LINGER_S = 2.0
 
 
 class Site(Protocol):
-    """Router or container at an end: while it is paused, nothing is read there."""
+    """Router or container at an end of a wire; nothing is read while it is paused."""
 
     @property
     def runs(self) -> bool:
@@ -38,7 +38,7 @@ class Site(Protocol):
 
 @attrs.frozen
 class Distance:
-    """Delay and bandwidth between two ends.
+    """Delay and bandwidth between two ends of a wire.
 
     Octets take `delay_s`, and a random time of up to `jitter_s` more. If `octets_per_s` is given,
     octets are sent one after the other at that rate.
@@ -50,7 +50,7 @@ class Distance:
 
 
 class WireDirection:
-    """Direction of a wire, towards `end`."""
+    """One direction of a wire, towards `end`."""
 
     def __init__(self, scheduler: EventScheduler, distance: Distance, chance: Random) -> None:
         self.scheduler = scheduler
@@ -68,7 +68,7 @@ class WireDirection:
         self._is_over = False
 
     def move(self, distance: Distance) -> None:
-        """Set the delay, jitter and bandwidth for octets that are sent from now on."""
+        """Set delay, jitter and bandwidth for octets that are sent from now on."""
         self.delay_s = max(distance.delay_s, LEAST_DELAY_S)
         self.jitter_s = distance.jitter_s
         self.octets_per_s = distance.octets_per_s
@@ -101,7 +101,7 @@ class WireDirection:
         self.is_cut = True
 
     def heal(self) -> None:
-        """Deliver octets that were held up, and all others from now on."""
+        """Deliver octets that were held up, and hold up no more."""
         self.is_cut = False
         held, self._held = self._held, []
         for octets in held:
@@ -114,7 +114,7 @@ class WireDirection:
 
 
 class Wire:
-    """Connection of two ends, with a direction towards each."""
+    """Connection between two ends, with one direction towards each end."""
 
     def __init__(self, scheduler: EventScheduler, distance: Distance, chance: Random) -> None:
         self.scheduler = scheduler
@@ -196,7 +196,7 @@ class WireEnd:
         self.work()
 
     def work(self) -> None:
-        """Send held back output, and read octets that have arrived if the site is running."""
+        """Send output that was held back, and read octets that have arrived, if the site runs."""
         if self._is_blocked:
             self._write()
         connection = self.connection
@@ -231,7 +231,7 @@ class WireEnd:
     # Output.
 
     def send(self) -> None:
-        """Send the output of the turn, as far as there is room."""
+        """Send the output of the turn, as far as the wire has room."""
         self.connection.write_due()
         self._try_send()
         if self.connection.finished and not self.is_over:
@@ -252,7 +252,7 @@ class WireEnd:
             connection.sent(len(octets))
 
     def room_made(self) -> None:
-        """Continue to send if blocked, as the peer has read something."""
+        """Continue to send if blocked, because the peer has read something."""
         if self._is_blocked and not self.is_over:
             self._soon(self._write)
 
@@ -269,7 +269,7 @@ class WireEnd:
             self._soon(self._finish)
 
     def _finish(self) -> None:
-        """Close the finished connection, now or when its output has been sent."""
+        """Close the finished connection; if output is left, allow it `LINGER_S` to be sent."""
         if self._is_blocked:
             assert self._outgoing is not None
             self._outgoing.scheduler.after(LINGER_S, self.close)
@@ -340,7 +340,7 @@ class WireEnd:
 
 
 class _Gone:
-    """Placeholder for the end of a connection that is over."""
+    """Placeholder for the wire end of a connection that has ended."""
 
     def send(self) -> None:
         """Do nothing: nothing can be sent any more."""

@@ -68,14 +68,14 @@ class Example(plugin.Plugin):
                 router.log.warning("container reconnects", container=container)
 
     def recent(self, container: str, now: float) -> int:
-        """Return the number of a container's connections within the minute before `now`."""
+        """Return how often a container has connected within the minute before `now`."""
         times = self.opened.get(container, deque())
         while times and times[0] <= now - MINUTE_S:
             times.popleft()
         return len(times)
 
     def count(self, container: str, now: float) -> None:
-        """Count a connection of a container."""
+        """Count a connection that a container has opened at the time `now`."""
         times = self.opened.pop(container, deque[float](maxlen=MOST_COUNTED + 1))
         times.append(now)
         self.opened[container] = times
@@ -83,7 +83,7 @@ class Example(plugin.Plugin):
             del self.opened[next(iter(self.opened))]
 
     def containers(self) -> Iterator[Mapping[str, plugin.ManagedValue]]:
-        """Yield the attributes of each container for management clients."""
+        """Yield management attributes of the containers that connected within a minute."""
         now = time.time()
         for container in list(self.opened):
             count = self.recent(container, now)

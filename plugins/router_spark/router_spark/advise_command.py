@@ -1,4 +1,4 @@
-"""Command that advises costs."""
+"""Command `advise`, which advises costs of the connections between routers."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ LINES = (
     default=DEFAULTS.gain,
     show_default=True,
     type=click.FloatRange(0, 1, min_open=True),
-    help="The minimum share of the time between routers that a change saves.",
+    help="The minimum share of the time on lines that a change must save.",
 )
 @click.option(
-    "--only-measured", is_flag=True, help="Lead no messages over a line without measurements."
+    "--only-measured", is_flag=True, help="Route no messages over a line without measurements."
 )
 @run_options
 def advise_command(
@@ -75,9 +75,9 @@ def advise_command(
     gain: float,
     only_measured: bool,
 ) -> None:
-    """Advise costs of the connections between routers, here called lines.
+    """Advise costs of lines, which are the connections between routers.
 
-    The advice changes one line at a time: apply it, let the network run, and run `trioute-spark
+    Advice changes one line at a time: apply the advice, let the network run, and run `trioute-spark
     advise` again with the same --from. A change that has made messages slower is undone.
     """
     if advice is not None and not advice.parent.is_dir():
@@ -104,7 +104,7 @@ def advise_command(
 
 
 def changes(spark: SparkSession, proposals: Sequence[Proposal]) -> DataFrame:
-    """Return a row for each advised change."""
+    """Return a table with a row for each advised change."""
     rows = [
         (
             "-".join(each.line.pair),
@@ -124,7 +124,7 @@ def changes(spark: SparkSession, proposals: Sequence[Proposal]) -> DataFrame:
 
 
 def lines(spark: SparkSession, observed: Observed) -> DataFrame:
-    """Return a row for each line, with the measurements of both directions."""
+    """Return a table with a row for each line, which has the measurements of both directions."""
     rows = []
     for line in observed.lines:
         measured: list[float | None] = []

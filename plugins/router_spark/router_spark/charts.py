@@ -55,7 +55,7 @@ def heat_map(cells: Matrix, most: int = 25) -> str:
 
 
 def topology(lines: Matrix) -> str:
-    """Draw routers on a circle, joined by lines that show the sum of the load both ways."""
+    """Draw routers on a circle, joined by lines that show the load in both directions together."""
     routers = sorted({name for pair in lines for name in pair})
     both: dict[tuple[str, str], float] = {}
     for (a, b), load in lines.items():
@@ -101,7 +101,7 @@ def topology(lines: Matrix) -> str:
 
 
 def latencies(quantiles: Sequence[tuple[str, float, float, float]]) -> str:
-    """Draw p50, p95 and p99 in ms for each router."""
+    """Draw the p50, p95 and p99 of each router's latencies, in ms."""
     with _style():
         figure = Figure(figsize=(7.5, 1.3 + 0.32 * len(quantiles)), layout="constrained")
         axes = figure.subplots()

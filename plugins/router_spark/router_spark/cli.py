@@ -46,7 +46,7 @@ def main() -> None:
 def validate(run: Run, quarantine: Path | None) -> None:
     """Find torn files, lost rows and duplicates.
 
-    Exits with 1 if there are any, apart from torn files that were moved to --quarantine.
+    Exits with 1 if any are found, except for torn files that were moved to --quarantine.
     """
     check_out(run.out, overwrite=run.overwrite)
     if quarantine is not None and quarantine.resolve().is_relative_to(run.directory.resolve()):

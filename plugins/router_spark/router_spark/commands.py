@@ -89,7 +89,7 @@ def offsets_command(run: Run, reference: str | None) -> None:
 @click.command("losses")
 @run_options
 def losses_command(run: Run) -> None:
-    """Count deliveries that were not accepted, and show who decided that."""
+    """Count deliveries that were not accepted, by the router or receiver that decided so."""
     run_job(run, "losses", (DELIVERIES,), lambda deliveries: {"losses": losses.losses(deliveries)})
 
 
@@ -187,7 +187,7 @@ def skew_command(run: Run, top: int) -> None:
 )
 @run_options
 def capacity_command(run: Run, limit: float, least_hours: int) -> None:
-    """Forecast when links will reach a limit."""
+    """Forecast when links will reach a limit of deliveries per second."""
     run_job(
         run,
         "capacity",

@@ -1,9 +1,9 @@
 """Merge the small files of past days, so that jobs open fewer of them.
 
-By default a router writes a file a minute for each dataset. When a day is over, each router's files
-are merged into one, with each row once. The merged file is written to a hidden folder, which then
-replaces the original one by two renames; in between, readers see neither. If this is interrupted,
-the next run completes or undoes it.
+By default a router writes one file per minute and dataset. When a day has ended, each router's
+files are merged into one, with each row once. The merged file is written to a hidden folder, which
+then replaces the original folder by two renames; between the renames, readers see neither. The next
+run completes or undoes an interrupted merge.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ COMPACTED: Final = "-compacted.parquet"
 
 @attrs.frozen
 class Compacted:
-    """Merged file, with the numbers of files that it replaces, of its rows, and of duplicates."""
+    """Merged file, with the counts of merged files, of rows, and of omitted duplicates."""
 
     path: Path
     files: int
@@ -47,8 +47,8 @@ class Compacted:
 def compact(directory: Path, datasets: tuple[Dataset, ...], before: date) -> Iterator[Compacted]:
     """Merge the files of each dataset, day and router, for the days before `before`.
 
-    Yields a result for each merged folder. Raises BadInput if the files of a folder cannot be
-    merged, and leaves that folder unchanged.
+    Yields a result for each merged folder. Raises BadInput if `directory` is not a folder, or if
+    the files of a folder cannot be merged, which leaves that folder unchanged.
     """
     if not directory.is_dir():
         raise BadInput(f"{directory}: is not a folder")
@@ -63,7 +63,7 @@ def compact(directory: Path, datasets: tuple[Dataset, ...], before: date) -> Ite
 
 
 def _finish(day: Path) -> None:
-    """Complete an interrupted merge, or undo it if the new folder is not in place."""
+    """Complete the interrupted merges of a day, or undo those without a new folder in place."""
     for old in day.glob(f"{OLD}*"):
         folder = day / old.name.removeprefix(OLD)
         if folder.exists():
@@ -96,7 +96,7 @@ def _compact_folder(folder: Path, dataset: Dataset) -> Compacted | None:
 
 
 def _merge(paths: list[Path], merged: Path, dataset: Dataset) -> tuple[int, int]:
-    """Write the rows of all files into one; return the numbers of rows and of duplicates.
+    """Write the rows of all files into one; return the counts of rows and of duplicates.
 
     A row group has rows of only one run of the router, so that its statistics identify the run.
     """
@@ -126,13 +126,13 @@ def _merge(paths: list[Path], merged: Path, dataset: Dataset) -> tuple[int, int]
 
 
 def _ends_of_runs(batch: pa.Table) -> tuple[object, object]:
-    """Return the runs of the first and the last row of a batch, which may have several runs."""
+    """Return the runs of the router to which the first and last row of a batch belong."""
     epochs = batch.column("router_epoch")
     return epochs[0].as_py(), epochs[-1].as_py()
 
 
 def _first_of_each(paths: list[Path]) -> dict[Path, Mask]:
-    """Return, for each file, a mask of the rows to keep: the first row of each identity."""
+    """Return, for each file, a mask of the rows to keep, which omits duplicates."""
     if not paths:
         return {}
     columns = list(IDENTITY[1:])  # a folder has files of one router only
@@ -152,7 +152,7 @@ def _first_of_each(paths: list[Path]) -> dict[Path, Mask]:
 
 
 def _batches(path: Path, schema: pa.Schema, keep: Mask | None) -> Iterator[pa.Table]:
-    """Yield the rows of a file, or only those in `keep`, in parts of one row group each."""
+    """Yield the rows of a file by row group, or only the rows that the mask `keep` selects."""
     begin = 0
     with pq.ParquetFile(path) as file:
         for number in range(file.num_row_groups):
@@ -167,7 +167,7 @@ def _batches(path: Path, schema: pa.Schema, keep: Mask | None) -> Iterator[pa.Ta
 
 
 def _write(writer: pq.ParquetWriter, waiting: list[pa.Table], row_group: int) -> int:
-    """Write tables as row groups, and empty their list; return the number of rows."""
+    """Write the waiting tables as row groups, and clear the list; return how many rows it had."""
     if not waiting:
         return 0
     table = pa.concat_tables(waiting)
@@ -177,7 +177,7 @@ def _write(writer: pq.ParquetWriter, waiting: list[pa.Table], row_group: int) ->
 
 
 def _as(schema: pa.Schema, table: pa.Table) -> pa.Table:
-    """Return a table with the columns of the newest schema; missing columns are null."""
+    """Return a table with the columns of `schema`; missing columns are null."""
     columns = [
         table.column(field.name).cast(field.type)
         if field.name in table.schema.names

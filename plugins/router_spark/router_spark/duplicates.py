@@ -1,9 +1,9 @@
 """Find the files whose rows may be in other files as well, from their footers alone.
 
 Comparing all rows requires sorting them, which takes several times as long as a job. Within a run
-of a router, rows are numbered, and the exporter writes each row into one file. So a file whose
-ranges of numbers overlap those of no other file has no duplicates, and a file with the same ranges
-as another one is a copy of it.
+of a router, each row has a sequence number, and the exporter writes each row into one file. So a
+file whose ranges of numbers overlap those of no other file has no duplicates, and a file with the
+same ranges as another file is a copy of it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ IDENTITY: Final = ("router", "router_epoch", "seq")
 
 @attrs.frozen
 class SortedFiles:
-    """Files that share no row with another file (`distinct`), or may do so (`doubtful`)."""
+    """Sorted files: those that share no row with another (`distinct`), and others (`doubtful`)."""
 
     distinct: list[Footer]
     doubtful: list[Footer]

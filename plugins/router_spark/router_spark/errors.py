@@ -6,12 +6,12 @@ import click
 
 
 class BadInput(click.ClickException):
-    """Invalid arguments or files: exit code 2."""
+    """Error about invalid arguments or files; the exit code is 2."""
 
     exit_code = 2
 
 
 class JobFailed(click.ClickException):
-    """Failure of Spark to finish a job: exit code 1."""
+    """Error about a job that Spark could not finish; the exit code is 1."""
 
     exit_code = 1

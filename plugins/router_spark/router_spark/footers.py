@@ -58,7 +58,10 @@ class TornFile:
 
 
 def find_files(directory: Path, dataset: Dataset, period: Period) -> list[Path]:
-    """Return the finished files of all days in a period, in order. Raises BadInput."""
+    """Return the finished files of all days in a period, in order.
+
+    Raises BadInput if a folder is missing, cannot be read, or is not named as a day.
+    """
     folder = dataset_folder(directory, dataset)
     try:
         days = [each for each in sorted(folder.iterdir()) if each.name.startswith("dt=")]
@@ -82,7 +85,10 @@ def dataset_folder(directory: Path, dataset: Dataset) -> Path:
 
 
 def day_of(folder: Path) -> date:
-    """Return the day of a folder with a name such as `dt=2026-11-25`. Raises BadInput."""
+    """Return the day of a folder with a name such as `dt=2026-11-25`.
+
+    Raises BadInput if the name has another form.
+    """
     try:
         return date.fromisoformat(folder.name.removeprefix("dt="))
     except ValueError:
@@ -90,7 +96,10 @@ def day_of(folder: Path) -> date:
 
 
 def finished_files(folder: Path) -> list[Path]:
-    """Return the finished files of one day and router, in order. Raises OSError."""
+    """Return the finished files of one day and router, in order.
+
+    Raises OSError if the folder cannot be read.
+    """
     # iterdir raises OSError, which pathlib's glob ignores
     return [
         path
@@ -100,7 +109,7 @@ def finished_files(folder: Path) -> list[Path]:
 
 
 def read_footers(paths: Sequence[Path], dataset: Dataset) -> tuple[list[Footer], list[TornFile]]:
-    """Read the footers of all files, in parallel; return them, and the files that are torn."""
+    """Read the footers of all files, in parallel; return the footers, and the torn files."""
     with ThreadPoolExecutor(THREADS) as pool:
         read = list(pool.map(lambda path: _read_footer(path, dataset), paths))
     return (
@@ -151,7 +160,7 @@ def _greatest_hop(metadata: pq.FileMetaData) -> int | None:
 
 
 def _limits(metadata: pq.FileMetaData, column: str, kind: type[Value]) -> list[Value]:
-    """Return the minimum and maximum of a column in each row group that has statistics."""
+    """Return the least and greatest value of a column in each row group that has statistics."""
     limits: list[Value] = []
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)

@@ -23,7 +23,7 @@ from router_spark.streaming import Job, Stream, start
 
 @attrs.frozen
 class StreamedJob:
-    """Job that can be streamed: its dataset, and a function from an hour's rows to its tables."""
+    """Job that can be streamed: its dataset, and a function from an hour's rows to tables."""
 
     dataset: Dataset
     job: Job
@@ -70,7 +70,7 @@ def stream_command(
 ) -> None:
     """Compute a job for each hour that gets new rows, as files appear in DIRECTORY.
 
-    Run it again with the same --out to continue where it ended.
+    Run the command again with the same --out to continue where it ended.
     """
     streamed = JOBS[job]
     stream = Stream(directory, out, streamed.dataset, streamed.job)
@@ -90,7 +90,7 @@ def stream_command(
     help="Merge only days before this one, such as 2026-11-25. [default: today]",
 )
 def compact_command(directory: Path, before: str | None) -> None:
-    """Merge the files of each router and past day into one."""
+    """Merge the files of each dataset, router and past day into one file."""
     count = 0
     for merged in compact(directory, DATASETS, _day(before)):
         count += 1
@@ -138,7 +138,10 @@ def register_command(
     first: str | None,
     last: str | None,
 ) -> None:
-    """Add new files to the tables of an Iceberg catalogue. Run it from one place only."""
+    """Add new files to the tables of an Iceberg catalogue.
+
+    Run this command in one place only.
+    """
     try:
         from router_spark.registering import open_catalog, register
     except ImportError:

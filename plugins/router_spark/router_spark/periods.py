@@ -1,4 +1,4 @@
-"""Period of a job."""
+"""Periods of time, from which jobs read rows."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ class Period:
 
 
 def parse_period(start: str | None, end: str | None) -> Period:
-    """Parse the limits of a period in ISO 8601, in UTC unless stated. Raises BadInput."""
+    """Parse the limits of a period in ISO 8601, in UTC unless they have a time zone.
+
+    Raises BadInput if a limit is invalid, or the start is not before the end.
+    """
     period = Period(parse_time("--from", start), parse_time("--to", end))
     if period.start is not None and period.end is not None and period.start >= period.end:
         raise BadInput(f"--from {start} is not before --to {end}")
@@ -45,7 +48,10 @@ def parse_period(start: str | None, end: str | None) -> Period:
 
 
 def parse_time(option: str, text: str | None) -> datetime | None:
-    """Parse one limit of a period, the value of `option`. Raises BadInput."""
+    """Parse the value of `option`, a time in ISO 8601; None means no limit.
+
+    Raises BadInput if the time is invalid.
+    """
     if text is None:
         return None
     try:

@@ -46,7 +46,7 @@ GREATEST: Final = "greatest"
 def spark_schema(dataset: Dataset, greatest_hop: int | None = None) -> StructType:
     """Return a dataset's columns as a Spark schema.
 
-    The greatest hop, if it is known, is in the metadata of the column `hop`, as `GREATEST`.
+    The greatest hop, if it is known, is stored in the metadata of the column `hop`, as `GREATEST`.
     """
     metadata = {} if greatest_hop is None else {"hop": {GREATEST: greatest_hop}}
     return StructType(
@@ -58,7 +58,7 @@ def spark_schema(dataset: Dataset, greatest_hop: int | None = None) -> StructTyp
 
 
 def check_footer(footer: Footer, dataset: Dataset, newest: int = VERSION) -> None:
-    """Raise BadInput if a file has a newer version, lacks columns, or has other types."""
+    """Raise BadInput if a file has a newer version, lacks a column, or has a wrong type."""
     version = footer.version
     if version is None:
         raise BadInput(f"{footer.path}: has no column schema_version, or only nulls in it")
@@ -83,7 +83,7 @@ def check_footer(footer: Footer, dataset: Dataset, newest: int = VERSION) -> Non
 def checked_files(
     directory: Path, dataset: Dataset, period: Period, newest: int = VERSION
 ) -> list[Footer]:
-    """Return the files with rows in a period.
+    """Return the footers of the files with rows in a period.
 
     Raises BadInput if a file is unusable, or there are no rows.
     """
@@ -116,7 +116,7 @@ def read_files(spark: SparkSession, files: Sequence[Footer], dataset: Dataset) -
 def read_rows(
     spark: SparkSession, files: Sequence[Footer], dataset: Dataset, period: Period
 ) -> DataFrame:
-    """Read the rows of a period without duplicates, even if rows are in several files."""
+    """Read the rows of a period without duplicates, even if files have rows in common."""
     found = sort_files(files)
     # of all files: a union keeps the metadata of its first part only
     schema = _schema_of(files, dataset)

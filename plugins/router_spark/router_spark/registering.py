@@ -22,7 +22,7 @@ from router_spark.periods import Period
 
 @attrs.frozen
 class Registered:
-    """Numbers of files and of rows that were added to a table."""
+    """Result of registering: how many files and rows were added to a table."""
 
     table: str
     files: int
@@ -30,14 +30,14 @@ class Registered:
 
 
 def open_catalog(name: str, properties: Mapping[str, str]) -> Catalog:
-    """Open a catalogue with these properties, or with those in PyIceberg's configuration."""
+    """Open an Iceberg catalogue; other properties come from PyIceberg's configuration."""
     return load_catalog(name, **properties)
 
 
 def register(
     catalog: Catalog, namespace: str, directory: Path, dataset: Dataset, period: Period
 ) -> Registered:
-    """Add the files of a period that are not in a table yet, in one commit.
+    """Add the new files of a dataset and period to the dataset's table, in one commit.
 
     Creates the table if there is none, and adds columns that are new in the schema. Raises BadInput
     if the dataset has no folder.
@@ -54,7 +54,7 @@ def register(
 
 
 def _table(catalog: Catalog, namespace: str, dataset: Dataset) -> Table:
-    """Return the table of a dataset, with all columns of the schema."""
+    """Return the table of a dataset; create the table, or add columns to it, if necessary."""
     catalog.create_namespace_if_not_exists(namespace)
     name = f"{namespace}.{dataset.name}"
     schema = dataset.arrow_schema()

@@ -17,7 +17,7 @@ TOP = 10
 
 
 def previous_period(period: Period) -> Period | None:
-    """Return the preceding period of the same length, or None if this one lacks a limit."""
+    """Return the preceding period of the same length, or None if a limit is missing."""
     if period.start is None or period.end is None:
         return None
     return Period(period.start - (period.end - period.start), period.start)
@@ -26,7 +26,7 @@ def previous_period(period: Period) -> Period | None:
 def report_page(
     flows: DataFrame, deliveries: DataFrame, before: DataFrame | None, period: Period
 ) -> str:
-    """Return the page for a period; `before` has the flow records of the previous period."""
+    """Return the report for a period; `before` has the flow records of the previous period."""
     flows = flows.cache()
     try:
         sections = [
@@ -44,7 +44,7 @@ def report_page(
 
 
 def write_page(page: str, path: Path) -> None:
-    """Write the page. Raises BadInput."""
+    """Write the page to a file. Raises BadInput if that fails."""
     try:
         path.write_text(page, encoding="utf-8")
     except OSError as error:

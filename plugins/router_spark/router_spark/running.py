@@ -51,8 +51,8 @@ def run_job(
 ) -> None:
     """Read the datasets, call `compute` with their DataFrames, and write or print its tables.
 
-    `read` is the period to read, if it is longer than the period of the run. Raises BadInput and
-    JobFailed.
+    `read` is the period to read, if it is longer than the period of the run. Raises BadInput if
+    options or files are invalid, and JobFailed if Spark fails.
     """
     check_out(run.out, overwrite=run.overwrite)
     period = run.period if read is None else read
@@ -79,14 +79,14 @@ def write_or_print(run: Run, name: str, compute: Callable[[], Tables]) -> None:
 
 
 def with_session(run: Run, name: str, compute: Callable[[SparkSession], Tables]) -> None:
-    """Start Spark and run a job that reads its own input."""
+    """Start Spark, and run a job that reads its own input."""
     say(f"starting Spark at {run.session.master}")
     with spark_session(name, run.session) as spark:
         write_or_print(run, name, lambda: compute(spark))
 
 
 def session_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of a Spark session to a command, whose first parameter gets their values."""
+    """Add the options of a Spark session to a command, which gets them as first argument."""
 
     @click.option("--master", default="local[2]", show_default=True, help="The Spark master.")
     @click.option("--memory", default="4g", show_default=True, help="Memory of Spark's driver.")
@@ -113,7 +113,7 @@ def session_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def run_options(command: Callable[Concatenate[Run, P], None]) -> Callable[..., None]:
-    """Add the argument and options of all jobs to a command, whose first parameter gets a `Run`."""
+    """Add the options of all jobs to a command, which gets them as a `Run`, its first argument."""
 
     @click.argument("directory", type=click.Path(path_type=Path))
     @click.option("--from", "start", metavar="TIME", help="Start of the period (ISO 8601, UTC).")

@@ -39,7 +39,7 @@ class SessionSettings:
 
 
 def check_master(master: str) -> None:
-    """Raise BadInput if a master is of an unknown kind, or cannot be reached in a few seconds.
+    """Raise BadInput if a master is of an unknown kind, or not reachable within `CONNECT_S`.
 
     Spark itself tries for a minute, and reports the reason in a stack trace.
     """
@@ -66,7 +66,10 @@ def check_master(master: str) -> None:
 
 @contextmanager
 def spark_session(name: str, settings: SessionSettings) -> Iterator[SparkSession]:
-    """Start Spark for a job, and stop it afterwards. Raises BadInput and JobFailed."""
+    """Start Spark for a job, and stop it afterwards.
+
+    Raises BadInput if Spark cannot start, and JobFailed if Spark fails during the job.
+    """
     check_master(settings.master)
     if not re.fullmatch(r"[1-9]\d*[mg]", settings.memory):
         raise BadInput(f"--memory {settings.memory}: not an amount of memory, such as 512m or 4g")

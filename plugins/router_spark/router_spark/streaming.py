@@ -1,11 +1,10 @@
 """Run jobs as a stream: when files appear, recompute the hours of their rows.
 
-The job for one hour is the same function as in batch. Spark's file source finds new files, and thus
-the hours that have new rows; each of these hours is recomputed from all files, without duplicates,
-and replaces the previous result. The result of an hour therefore depends on the files alone: not on
-the time or order of their arrival, on restarts of the stream, or on how late a row is. Watermarks
-would bound the state of a stream, but drop rows that are too late; here there is no state.
-(docs/decisions/0106-streams-without-state.md)
+Spark's file source finds new files, and thus the hours that have new rows. The job, the same
+function as in batch, recomputes each of these hours from all files, without duplicates, and
+replaces the previous result. The result of an hour therefore depends on the files alone: not on the
+order of their arrival, on restarts of the stream, or on how late a row is. The stream has no state,
+and needs no watermarks, which would drop late rows. (docs/decisions/0106-streams-without-state.md)
 """
 
 from __future__ import annotations
@@ -52,9 +51,10 @@ class Stream:
 
 
 def start(spark: SparkSession, stream: Stream, interval_s: float | None = None) -> StreamingQuery:
-    """Start a stream; if there is no interval, it ends when all files have been read.
+    """Start a stream; without an interval, it ends when all files have been read.
 
-    It keeps its progress in the folder `_checkpoint`. Raises BadInput if the dataset has no folder.
+    The stream keeps its progress in the folder `_checkpoint`. Raises BadInput if the dataset has no
+    folder.
     """
     folder = dataset_folder(stream.directory, stream.dataset)
     # A torn file fails the stream, with an error that names it. Spark repeats the failed batch at
@@ -78,7 +78,7 @@ def start(spark: SparkSession, stream: Stream, interval_s: float | None = None) 
 
 
 def compute_batch(stream: Stream, batch: DataFrame) -> None:
-    """Recompute each hour that has new rows."""
+    """Recompute each hour that has rows in a micro-batch."""
     hours = batch.select(sf.date_trunc("hour", stream.dataset.time_column).alias("hour")).distinct()
     epochs = hours.select(sf.unix_timestamp("hour").alias("hour")).orderBy("hour").collect()
     for row in epochs:
@@ -86,7 +86,7 @@ def compute_batch(stream: Stream, batch: DataFrame) -> None:
 
 
 def compute_hour(stream: Stream, spark: SparkSession, hour: datetime) -> None:
-    """Compute an hour from all files, and replace its folder in each table."""
+    """Compute the tables of an hour from all files, and replace the hour's folder in each."""
     for name, table in stream.job(hour_rows(stream, spark, hour)).items():
         folder = stream.out / name / f"hour={hour.strftime(HOUR)}"
         table.write.mode("overwrite").parquet(str(folder))

@@ -17,7 +17,7 @@ from router_spark.reading import check_footer, read_files
 
 @attrs.frozen
 class Checked:
-    """Files of one dataset that have rows, and files that are unusable."""
+    """Result of a check of one dataset: usable files with rows, and unusable (`torn`) files."""
 
     dataset: Dataset
     whole: list[Footer]
@@ -25,7 +25,10 @@ class Checked:
 
 
 def check_files(directory: Path, period: Period) -> list[Checked]:
-    """Check the files of all datasets in a directory by their footers. Raises BadInput."""
+    """Check the files of all datasets in a directory by their footers.
+
+    Raises BadInput if there is no dataset, or a folder cannot be read.
+    """
     there = [each for each in DATASETS if (directory / each.name).is_dir()]
     if not there:
         names = ", ".join(each.name for each in DATASETS)
@@ -46,7 +49,10 @@ def check_files(directory: Path, period: Period) -> list[Checked]:
 
 
 def move_away(file: TornFile, directory: Path, quarantine: Path) -> Path:
-    """Move a file to the same relative path below the quarantine folder. Raises BadInput."""
+    """Move a file to the same relative path below the quarantine folder.
+
+    Raises BadInput if that fails.
+    """
     target = quarantine / file.path.relative_to(directory)
     try:
         if target.exists():
@@ -67,7 +73,7 @@ def torn_files(spark: SparkSession, checked: list[Checked]) -> DataFrame:
 
 
 def all_sequences(spark: SparkSession, checked: list[Checked]) -> DataFrame:
-    """Return lost rows and duplicates of all datasets, with the column `dataset`."""
+    """Count lost rows and duplicates, as `sequences` does, in all datasets."""
     found = spark.createDataFrame(
         [],
         "dataset string, router string, router_epoch long, rows long, first_seq long, "

@@ -39,7 +39,7 @@ def hardly_repeats(field: StructField) -> bool:
 
 
 def format_table(frame: DataFrame, rows: int) -> str:
-    """Return the first rows as text, in columns."""
+    """Return the first rows of a table as text, in columns."""
     names = frame.columns
     # Spark returns times in the time zone of this machine, and casts them in that of the session
     texts = [

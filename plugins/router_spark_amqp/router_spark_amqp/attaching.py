@@ -1,4 +1,4 @@
-"""Attaching links within a time limit."""
+"""Attach links within a time limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Avro bodies: one binary datum, without the header of an Avro file. Needs fastavro."""
+"""Decode and encode Avro bodies: one binary datum each, without a file header. Needs fastavro."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from router_spark_amqp.readers import OptionError
 
 
 class AvroError(ValueError):
-    """Datum that does not match the schema."""
+    """Error about a body or row that does not match the Avro schema."""
 
 
 class Avro:
@@ -35,7 +35,7 @@ class Avro:
             raise OptionError(f"option avroSchema is not an Avro schema: {error}") from None
 
     def read(self, body: bytes) -> object:
-        """Decode a body. Raises AvroError."""
+        """Decode a body. Raises AvroError if the body does not match the schema."""
         try:
             value: object = self._library.schemaless_reader(io.BytesIO(body), self._schema, None)
         except (ValueError, EOFError, IndexError, TypeError, OverflowError) as error:
@@ -43,7 +43,7 @@ class Avro:
         return value
 
     def write(self, row: dict[str, object]) -> bytes:
-        """Encode a row as a body. Raises AvroError."""
+        """Encode a row as a body. Raises AvroError if the row does not match the schema."""
         octets = io.BytesIO()
         try:
             self._library.schemaless_writer(octets, self._schema, row)

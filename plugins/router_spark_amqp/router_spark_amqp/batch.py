@@ -17,16 +17,16 @@ from router_spark_amqp.selectors import selector_of
 
 
 class AmqpBatchReader(DataSourceReader):
-    """Batch reader of one address, which takes only the messages that the sender has now.
+    """Batch reader of one address, which receives only the messages that the sender has now.
 
-    The messages stay unsettled until Spark has taken the last row; then they are accepted. If the
-    task fails before that, it accepts none of them and they are delivered again, possibly to the
-    next attempt. If the job fails after that, they are lost. A query that must not lose any should
-    be a stream with the trigger `availableNow`.
+    The messages stay unsettled until Spark has read the last row; then they are accepted. If the
+    task fails earlier, the messages are delivered again, possibly to the next attempt. If the job
+    fails later, they are lost. A query that must not lose messages should be a stream with the
+    trigger `availableNow`.
 
     Each evaluation of the DataFrame is a new read, of the messages that are available then. A read
-    takes at most `maxRowsPerBatch` rows (100,000 by default) and about `maxBytes` octets; the rest
-    stays with the sender.
+    receives at most `maxRowsPerBatch` rows (100,000 by default) and about `maxBytes` octets; other
+    messages stay with the sender.
     """
 
     def __init__(self, options: Options, schema: StructType) -> None:
@@ -45,9 +45,9 @@ class AmqpBatchReader(DataSourceReader):
         return [InputPartition(None)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Drain the address, yield all rows, then accept them; called in a task.
+        """Drain the address, yield all rows, then accept their messages; called in a task.
 
-        Raises SourceLost.
+        Raises SourceLost if the connection fails.
         """
         reader = RowReader(self._options, self._schema)
         intake = Intake(self._options, drains=True)
@@ -61,13 +61,13 @@ class AmqpBatchReader(DataSourceReader):
 
 
 class AmqpFilteringReader(AmqpBatchReader):
-    """Batch reader that has the peer select messages by the filters of a query (`pushFilters`).
+    """Batch reader that asks the peer to apply the query's filters (`pushFilters`).
 
-    Messages that are not selected stay with the peer. Spark applies all filters again, so that the
-    rows are the same with a peer that does not support selectors.
+    Messages that the peer does not select stay with it. Spark applies all filters again, so that
+    the rows are the same with a peer that does not support selectors.
     """
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802
-        """Make a selector from the filters that it can express; return all filters."""
+        """Make a selector from those filters that a selector can express; return all filters."""
         self._options = attrs.evolve(self._options, pushed_selector=selector_of(filters))
         return filters

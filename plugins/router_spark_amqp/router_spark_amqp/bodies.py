@@ -1,10 +1,12 @@
 """Convert JSON and Avro bodies to the cells of a row, checked against Spark's schema.
 
 Bodies are read one by one, so that a body that does not match the schema does not affect others. A
-value must have the type of its column, with these exceptions: a float column takes integers; a
-decimal column takes any number, rounded to its scale; strings are parsed for columns of decimals,
-binary (base64), dates and timestamps (ISO 8601); and a string column takes any value except octets,
-as JSON, like Spark's own JSON reader.
+value must have the type of its column, with these exceptions:
+
+- A float column accepts integers.
+- A decimal column accepts any number, rounded to its scale.
+- Strings are parsed for columns of decimals, binary (base64), dates and timestamps (ISO 8601).
+- A string column accepts any value except octets, as JSON, like Spark's own JSON reader.
 """
 
 from __future__ import annotations
@@ -49,14 +51,15 @@ _BITS: dict[type[DataType], int] = {ByteType: 8, ShortType: 16, IntegerType: 32,
 
 
 class BadBody(ValueError):
-    """Body that does not match the schema."""
+    """Error about a body that does not match the schema."""
 
 
 def body_reader(options: Options, fields: Sequence[StructField]) -> Callable[[bytes | None], Cells]:
     """Return a function that reads a body into cells, in the order of the fields.
 
-    The function raises BadBody. Raises OptionError if the type of a field is not supported, or the
-    library or schema for Avro is missing or invalid.
+    The returned function raises BadBody if a body does not match. `body_reader` raises OptionError
+    if the type of a field is not supported, or the library or schema for Avro is missing or
+    invalid.
     """
     cells = [(field.name, cell_reader(field.dataType, field.name)) for field in fields]
 
@@ -160,7 +163,7 @@ def _date(value: object) -> object:
 
 
 def _timestamp(value: object) -> object:
-    """Read a timestamp; one without a time zone is in UTC."""
+    """Return a value as a timestamp, which is in UTC if the value has no time zone."""
     moment = _moment(value)
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
 

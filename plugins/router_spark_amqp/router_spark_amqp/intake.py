@@ -1,8 +1,8 @@
 """Connection of a source, in a thread that runs Trio.
 
 Spark's thread requests batches and commits them. The intake's thread receives messages and holds
-them, unsettled, until their batch is committed. Only the intake's thread uses the AMQP client: a
-commit passes it the deliveries to settle.
+them, unsettled, until their batch is committed. Only the intake's thread uses the AMQP client, so a
+commit passes the deliveries to settle to that thread.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ DRAIN_TIMEOUT_S = 60.0
 
 
 class SourceLost(RuntimeError):
-    """Loss of a source's connection, after reconnecting was given up."""
+    """Error about a source that has lost its connection and cannot reconnect."""
 
 
 class Intake:
-    """Receiver of one address, until `stop`. With `drains` it only takes the available messages.
+    """Receiver of one address in a thread; if `drains`, it receives only available messages.
 
     At most `options.stream_credit` rows and about `options.max_bytes` octets are held at a time.
     When a limit is reached, no more messages are taken, so the sender runs out of credit or the
@@ -62,7 +62,10 @@ class Intake:
     # Called in Spark's thread.
 
     def start(self, position: int) -> None:
-        """Connect and attach; the positions of rows begin at `position`. Raises SourceLost."""
+        """Connect and attach; the positions of rows begin at `position`.
+
+        Raises SourceLost if the first attempt fails.
+        """
         self._ledger.position = position
         self._thread.start()
         with self._changed:
@@ -70,14 +73,14 @@ class Intake:
         self.check()
 
     def check(self) -> None:
-        """Raise SourceLost if the source has failed for good."""
+        """Raise SourceLost if the source has failed and does not reconnect any more."""
         if self._failure is not None:
             url = self._options.url
             place = f"{self._address} at {url.host}:{url.port}"
             raise SourceLost(f"cannot receive from {place}: {self._failure}") from self._failure
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait up to `timeout_s` for a row; return whether there is one that is in no batch.
+        """Wait up to `timeout_s` for a row that is in no batch yet; return whether there is one.
 
         Returns earlier if no more rows will arrive.
         """
@@ -89,7 +92,7 @@ class Intake:
 
     @property
     def waiting(self) -> int:
-        """Return the number of rows that are in no batch yet."""
+        """Return how many rows are in no batch yet."""
         return self._ledger.waiting
 
     def make_batch(self, limit: int | None) -> Batch | None:
@@ -98,9 +101,9 @@ class Intake:
             return self._ledger.make_batch(limit)
 
     def drain(self) -> list[Row]:
-        """Wait until the drain is over or a limit is reached; return the rows, as one batch.
+        """Wait until the drain has ended or a limit is reached; return all rows, as one batch.
 
-        Raises SourceLost.
+        Raises SourceLost if the source has failed.
         """
         with self._changed:
             self._changed.wait_for(
@@ -122,7 +125,7 @@ class Intake:
 
     @property
     def is_dry(self) -> bool:
-        """Return whether a drain is over: nothing is left, or the sender was silent too long."""
+        """Return whether a drain has ended: nothing is left, or the sender was silent too long."""
         return self._is_dry
 
     def commit(self, position: int) -> None:
@@ -140,7 +143,7 @@ class Intake:
                 LOG.warning("%d messages could not be accepted: the source was stopped", len(rows))
 
     def stop(self) -> None:
-        """Release or modify uncommitted messages; close the connection, and wait for its end."""
+        """Release or modify uncommitted messages, close the connection, and end the thread."""
         if self._thread.is_alive() and self._token is not None:
             try:
                 trio.from_thread.run_sync(self._scope.cancel, trio_token=self._token)
@@ -167,8 +170,8 @@ class Intake:
     async def _live(self) -> None:
         """Receive until stopped; when the link is lost, reconnect within a time limit.
 
-        The limit begins anew when the first link is lost, or one that has brought a message or
-        lasted for a while. Otherwise a peer that accepts each attach and then fails would be
+        The time limit restarts when a link is lost that was the first one, has brought a message,
+        or has lasted for a while. Otherwise a peer that accepts each attach and then fails would be
         retried for ever.
         """
         self._token = trio.lowlevel.current_trio_token()
@@ -195,7 +198,7 @@ class Intake:
                 pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
     async def _receive(self) -> None:
-        """Connect, attach, and receive until the link is lost. Raises ClientError."""
+        """Connect, attach, and receive. Raises ClientError when the link is lost."""
         options = self._options
         async with connect(options.url, timeout_s=options.connect_timeout_s) as connection:
             receiver = await self._attach(connection)
@@ -213,9 +216,10 @@ class Intake:
                 raise
 
     async def _attach(self, connection: ClientConnection) -> Receiver:
-        """Attach, with a selector if there is one. Raises ClientError.
+        """Attach, with a selector if there is one. Raises ClientError if that fails.
 
-        If the peer refuses a selector that was made from the query's filters, it is omitted.
+        If the peer refuses the selector, attach again without the part made from the query's
+        filters.
         """
         options = self._options
         selectors = [combine(options.selector, options.pushed_selector)]
@@ -261,7 +265,7 @@ class Intake:
                 self._changed.notify_all()
 
     async def _has_message(self, receiver: Receiver) -> bool:
-        """Wait for a message; return False if the drain is over."""
+        """Wait for a message; return False if the drain has ended."""
         if not self._drains:
             return await receiver.wait_for_message()
         idle_s = self._options.idle_s
@@ -295,7 +299,7 @@ class Intake:
             self._ledger.lose_link()
 
     def _give_back(self) -> None:
-        """Release waiting rows; modify rows in batches, which may have been processed."""
+        """Release waiting rows; modify rows in batches, because Spark may have processed them."""
         with self._changed:
             waiting, batched = self._ledger.give_up()
         try:

@@ -1,7 +1,7 @@
 """Bookkeeping of received messages: waiting, in a batch, or committed by Spark.
 
-It does not depend on threads, or on AMQP except for the delivery of each row, which the caller
-settles after removing the row.
+The ledger depends neither on threads nor on AMQP. It returns the rows that it removes, and the
+caller settles their deliveries.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Settled(Protocol):
 
 @attrs.frozen(eq=False)
 class Row:
-    """Received message. If `is_settled`, it was sent settled and will not be sent again."""
+    """Received message; if `is_settled`, the message was sent settled and is never redelivered."""
 
     delivery: Settled
     payload: bytes
@@ -46,7 +46,7 @@ class Batch:
 
 
 class Ledger:
-    """Rows that are held: first waiting, then in a batch until it is committed.
+    """Ledger of held rows, which first wait, and then are in a batch until it is committed.
 
     `count` and `octets` are the totals of all held rows, which the caller limits.
     """
@@ -60,7 +60,7 @@ class Ledger:
 
     @property
     def waiting(self) -> int:
-        """Return the number of rows that are in no batch yet."""
+        """Return how many rows are in no batch yet."""
         return len(self._waiting)
 
     @property
@@ -104,10 +104,10 @@ class Ledger:
         return taken
 
     def lose_link(self) -> int:
-        """Drop waiting rows that cannot be settled because their link is lost; return their number.
+        """Drop waiting rows that cannot be settled because the link is lost; return how many.
 
-        They will be delivered again. Rows that were sent settled will not, and stay. Batches keep
-        their rows, which Spark may be reading.
+        The peer will deliver their messages again. Rows that were sent settled are kept, since they
+        will not be delivered again. Batches keep their rows, which Spark may be reading.
         """
         dropped = [row for row in self._waiting if not row.is_settled]
         self._waiting = deque(row for row in self._waiting if row.is_settled)

@@ -77,7 +77,7 @@ class MessageWriter:
         self._header = Header(durable=True) if options.durable else None
 
     def write(self, batch: pa.RecordBatch, ids: Iterator[str]) -> list[bytes]:
-        """Encode a batch. Each row takes one of `ids`, and uses it if it has no `message_id`."""
+        """Encode a batch. Each row consumes one of `ids`, used only without a `message_id`."""
         if self._is_raw:
             return self._write_raw(batch, ids)
         return [
@@ -143,7 +143,7 @@ def check_columns(schema: StructType) -> None:
 
 
 def _alike(kind: DataType, expected: DataType) -> bool:
-    """Return whether two types are equal, apart from whether the values of maps may be null."""
+    """Return whether two types are equal, no matter whether the values of maps may be null."""
     if isinstance(kind, MapType) and isinstance(expected, MapType):
         return kind.keyType == expected.keyType and kind.valueType == expected.valueType
     return kind == expected
@@ -191,7 +191,7 @@ def _header(cells: Cells, *, is_durable: bool) -> Header:
 
 
 def _texts(value: object) -> dict[str, object] | None:
-    """Return a map, which Arrow represents as pairs, as a dictionary."""
+    """Return a map as a dictionary; Arrow represents a map as pairs."""
     return None if value is None else dict(value)  # type: ignore[call-overload]
 
 

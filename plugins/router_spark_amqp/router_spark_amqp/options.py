@@ -1,4 +1,4 @@
-"""Options of `format("amqp")`: a table of their readers, and checks before connecting."""
+"""Options of `format("amqp")`: how each option is read, and checks before connecting."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SPARKS = frozenset({"checkpointlocation", "path", "queryname"})
 
 
 class Body(StrEnum):
-    """Format of a message's body, which maps it to columns."""
+    """Format of message bodies, which determines the columns of rows."""
 
     RAW = "raw"
     JSON = "json"
@@ -41,7 +41,7 @@ class Mode(StrEnum):
 
 
 class Delivery(StrEnum):
-    """Storage of messages until Spark commits them: unsettled at the sender, or spool files."""
+    """Place where messages are kept until Spark commits them: the sender, or spool files."""
 
     HOLD = "hold"
     SPOOL = "spool"
@@ -49,7 +49,7 @@ class Delivery(StrEnum):
 
 @attrs.frozen
 class Options:
-    """Options of a query. Without `address`, a sink sends each row to the address in `to`."""
+    """Options of a query. Without `address`, a sink uses the address in each row's column `to`."""
 
     url: Url
     address: str | None = None
@@ -75,12 +75,12 @@ class Options:
 
     @property
     def rows_per_batch(self) -> int:
-        """Return the maximum number of rows of a micro-batch."""
+        """Return the maximum number of rows in a micro-batch."""
         return 10_000 if self.max_rows_per_batch is None else self.max_rows_per_batch
 
     @property
     def rows_per_read(self) -> int:
-        """Return the maximum number of rows of a batch read."""
+        """Return the maximum number of rows that a batch query reads."""
         return 100_000 if self.max_rows_per_batch is None else self.max_rows_per_batch
 
     @property
@@ -121,7 +121,10 @@ _KNOWN = frozenset(name.lower() for name in (*OPTIONS, *_PLACE)) | _SPARKS
 
 
 def parse_options(given: Mapping[str, str]) -> Options:
-    """Parse the options of a query; their names are case-insensitive. Raises OptionError."""
+    """Parse the options of a query, whose names are case-insensitive.
+
+    Raises OptionError if an option is unknown, missing or invalid.
+    """
     texts = {name.lower(): text for name, text in given.items()}
     for name in texts:
         if name not in _KNOWN:

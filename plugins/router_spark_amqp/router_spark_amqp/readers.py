@@ -14,7 +14,7 @@ _Word = TypeVar("_Word", bound=StrEnum)
 
 
 class OptionError(ValueError):
-    """Invalid option; the message says which one, why, and what is allowed."""
+    """Error about an invalid option; the text says which option, why, and what is allowed."""
 
 
 def read_text(name: str, text: str) -> str:
@@ -25,7 +25,7 @@ def read_text(name: str, text: str) -> str:
 
 
 def read_path(name: str, text: str) -> Path:
-    """Read an absolute path; a relative one would depend on the process that opens it."""
+    """Read an absolute path; the meaning of a relative path would depend on the process."""
     path = Path(read_text(name, text))
     if not path.is_absolute():
         raise OptionError(f"option {name} is {text!r}: it must be an absolute path")

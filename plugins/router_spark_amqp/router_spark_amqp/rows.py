@@ -1,7 +1,7 @@
 """Decode messages to Arrow columns, in the tasks.
 
-A stream hands its messages to the tasks as octets. Decoding is the expensive part, so each
-partition is decoded in its own task, and not in the process that holds the connection.
+A stream passes its messages to the tasks as octets. Decoding is the expensive part, so each
+partition is decoded in its own task, and not in the process that has the connection.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _NO_PROPERTIES = Properties()
 
 @attrs.frozen
 class Arrived:
-    """Row of `WIRE`, with the decoded message. If it cannot be decoded, `error` is the reason."""
+    """Decoded row of `WIRE`. If the message cannot be decoded, `error` is the reason."""
 
     payload: bytes
     message_format: int
@@ -68,7 +68,7 @@ def wire_batch(messages: Iterable[tuple[bytes, int, bool]]) -> pa.RecordBatch:
 
 
 class RowReader:
-    """Decoder of `WIRE` batches to a query's columns. Raises OptionError if they do not fit."""
+    """Decoder of `WIRE` batches to a query's columns. Raises OptionError for unsuitable columns."""
 
     def __init__(self, options: Options, schema: StructType) -> None:
         self._is_strict = options.mode is Mode.FAILFAST
@@ -87,7 +87,7 @@ class RowReader:
         self._read_body = body_reader(options, self._body_fields)
 
     def read(self, wire: pa.RecordBatch) -> pa.RecordBatch:
-        """Decode a batch. Raises BadBody in mode failfast if a body does not match the schema."""
+        """Decode a batch. In mode failfast, raises BadBody if a body does not match the schema."""
         arrived = [
             _arrived(*row) for row in zip(*(column.to_pylist() for column in wire), strict=True)
         ]

@@ -1,7 +1,7 @@
-"""Selectors: filters of Spark in the selector language of JMS, which brokers support.
+"""Convert Spark's filters to selectors, in the selector language of JMS, which brokers support.
 
-A selector can refer only to the fields of header and properties that JMS has. Filters that it
-cannot express are left to Spark alone.
+A selector can refer only to the fields of header and properties that JMS has. Filters that a
+selector cannot express are applied by Spark alone.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _COMPARED: Final[dict[type[Filter], str]] = {
 def selector_of(filters: Iterable[Filter]) -> str | None:
     """Return a selector for all filters that a selector can express, or None if there are none.
 
-    It selects every message that the filters would keep, and possibly more.
+    The selector selects every message that the filters would keep, and possibly more.
     """
     said = [text for text in map(_said, filters) if text is not None]
     return " AND ".join(said) or None

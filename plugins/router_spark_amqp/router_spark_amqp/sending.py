@@ -17,16 +17,17 @@ Octets = list[bytes]
 
 
 class WriteFailed(RuntimeError):
-    """Failure to have all rows of a task accepted.
+    """Error about a task whose rows were not all accepted.
 
     Spark retries the task, which sends all of its rows again.
     """
 
 
 def send_all(options: Options, chunks: Iterator[Octets]) -> int:
-    """Send all messages, wait until they are accepted, and return their number.
+    """Send all messages, wait until they are accepted, and return how many there were.
 
-    Raises WriteFailed if one is not accepted, or has no outcome in time, or the connection fails.
+    Raises WriteFailed if a message is not accepted, if outcomes or credit do not arrive in time, or
+    if the connection fails.
     """
     try:
         return trio.run(_send_all, options, chunks)
@@ -78,14 +79,14 @@ async def _wait_for_outcomes(sender: Sender, timeout_s: float) -> None:
 
 
 class _Outcomes:
-    """Numbers of outcomes other than accepted, and the first error among them."""
+    """Counter of outcomes other than accepted, which keeps the first error."""
 
     def __init__(self) -> None:
         self._others: Counter[str] = Counter()
         self._first = ""
 
     def told(self, sending: SentMessage) -> None:
-        """Count the outcome of a message."""
+        """Count the outcome of a message, unless the message was accepted."""
         if not isinstance(sending.outcome, Accepted):
             self._others[_name(sending.outcome)] += 1
             self._first = self._first or _reason(sending.outcome)

@@ -26,13 +26,13 @@ ROWS_AT_ONCE = 1000
 
 @attrs.frozen
 class Sent(WriterCommitMessage):
-    """Number of messages that a task has sent, all of them accepted."""
+    """Result of a task: how many messages it has sent, all of which were accepted."""
 
     count: int
 
 
 class AmqpWriter(DataSourceArrowWriter):
-    """Writer of a DataFrame's rows, at least once.
+    """Writer that sends the rows of a DataFrame at least once.
 
     A row that is not accepted fails its task. Spark retries the task, which sends all of its rows
     again. A row without a `message_id` gets the id `job/partition/row`, which is the same in each
@@ -46,12 +46,12 @@ class AmqpWriter(DataSourceArrowWriter):
         self._job = secrets.token_hex(8)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Sent:
-        """Send a partition; called in a task. Raises WriteFailed."""
+        """Send a partition's rows; called in a task. Raises WriteFailed if that fails."""
         return _send(self._options, self._schema, self._job, iterator)
 
 
 class AmqpStreamWriter(DataSourceStreamArrowWriter):
-    """Writer of the rows of each micro-batch, at least once.
+    """Writer that sends the rows of each micro-batch at least once.
 
     It works like `AmqpWriter`, but a row without a `message_id` gets the id
     `queryId/batchId/partition/row`, which is the same after a restart if the plan gives each
@@ -63,7 +63,7 @@ class AmqpStreamWriter(DataSourceStreamArrowWriter):
         self._schema = schema
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Sent:
-        """Send a partition; called in a task. Raises WriteFailed."""
+        """Send a partition's rows; called in a task. Raises WriteFailed if that fails."""
         context = _context()
         query = context.getLocalProperty("sql.streaming.queryId")
         batch = context.getLocalProperty("streaming.sql.batchId")

@@ -23,14 +23,14 @@ from router_spark_amqp.stream import AmqpStreamReader
 
 
 class AmqpDataSource(DataSource):
-    """Source and sink for an address of an AMQP 1.0 router or broker.
+    """Spark data source (and sink) for an address of an AMQP 1.0 router or broker.
 
     Register it with `spark.dataSource.register(AmqpDataSource)`. See `Options` for its options.
     """
 
     @classmethod
     def name(cls) -> str:
-        """Return the name for `format(...)`."""
+        """Return the name of this data source for `format(...)`."""
         return "amqp"
 
     def schema(self) -> StructType:
@@ -46,14 +46,14 @@ class AmqpDataSource(DataSource):
         return RAW
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
-        """Return the reader of a stream. Raises OptionError."""
+        """Return the reader of a stream. Raises OptionError if options or columns are invalid."""
         options = self._checked(schema)
         if options.delivery is Delivery.SPOOL:
             return AmqpSpoolReader(options, schema)
         return AmqpStreamReader(options, schema)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Return the reader of a batch. Raises OptionError."""
+        """Return the reader of a batch. Raises OptionError if options or columns are invalid."""
         options = self._checked(schema)
         # Spark refuses a reader that takes filters if its own setting for that is off
         reader = AmqpFilteringReader if options.push_filters else AmqpBatchReader
@@ -62,7 +62,8 @@ class AmqpDataSource(DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Return the writer of a batch.
 
-        Raises OptionError, which includes mode overwrite: sent messages cannot be overwritten.
+        Raises OptionError if options or columns are invalid, or in mode overwrite: sent messages
+        cannot be overwritten.
         """
         options = self._writing(schema)
         if overwrite:
@@ -70,7 +71,7 @@ class AmqpDataSource(DataSource):
         return AmqpWriter(options, schema)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
-        """Return the writer of a stream. Raises OptionError."""
+        """Return the writer of a stream. Raises OptionError if options or columns are invalid."""
         return AmqpStreamWriter(self._writing(schema), schema)
 
     def _writing(self, schema: StructType) -> Options:

@@ -30,12 +30,12 @@ SUFFIX = ".arrow"
 
 
 class SpoolLost(RuntimeError):
-    """Loss of rows that Spark requests, but that are no longer in the folder."""
+    """Error about rows that Spark requests, but that are no longer in the folder."""
 
 
 @attrs.frozen
 class Segment:
-    """File with the rows from position `begin` up to but not including `end`, as in its name."""
+    """File with the rows from position `begin` up to but not including `end`."""
 
     path: Path
     begin: int
@@ -43,7 +43,7 @@ class Segment:
 
     @classmethod
     def named(cls, path: Path) -> Self:
-        """Return the segment in a file, whose limits are in the file's name."""
+        """Return the segment in a file, which has the segment's positions in its name."""
         begin, _, end = path.stem.partition("-")
         return cls(path, int(begin), int(end))
 
@@ -59,7 +59,7 @@ class Spooled(InputPartition):
 
 
 class Spool:
-    """Folder of segments, locked by one query. Raises OptionError if another has locked it."""
+    """Folder of segments for one query. Raises OptionError if another query has locked it."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -83,7 +83,10 @@ class Spool:
         return self._segments[-1].end if self._segments else 0
 
     def write(self, begin: int, rows: Sequence[Row]) -> Segment:
-        """Write rows to a segment, which is synced when this returns. Raises OSError."""
+        """Write rows to a segment, which is synced when this returns.
+
+        Raises OSError if that fails.
+        """
         end = begin + len(rows)
         path = self._folder / f"{begin:020d}-{end:020d}{SUFFIX}"
         unfinished = path.with_name(f".{path.name}")
@@ -101,7 +104,7 @@ class Spool:
         return segment
 
     def next_end(self, position: int, limit: int | None) -> int | None:
-        """Return where a batch of whole segments from a position ends, or None if there are none.
+        """Return where a batch of whole segments from `position` ends, or None if there is none.
 
         The batch has at most `limit` rows, unless its first segment has more.
         """
@@ -115,7 +118,10 @@ class Spool:
         return end
 
     def between(self, begin: int, end: int) -> list[Segment]:
-        """Return the segments of a range. Raises SpoolLost if one of them is missing."""
+        """Return the segments between the positions `begin` and `end`.
+
+        Raises SpoolLost if a segment is missing.
+        """
         found = [each for each in self._segments if begin <= each.begin and each.end <= end]
         begins = [each.begin for each in found]
         ends = [each.end for each in found]
@@ -149,9 +155,10 @@ def _opened(folder: Path) -> Iterator[int]:
 class AmqpSpoolReader(AmqpStreamReader):
     """Streaming reader whose micro-batches can be replayed, from files in `spoolDirectory`.
 
-    A message is accepted once its file is synced, before Spark plans the batch with it. The file is
-    deleted when the batch is committed. A batch that is replayed has the same rows again. A message
-    is duplicated if this process dies, or the link is lost, after the sync and before the accept.
+    A message is accepted once its file is synced, before Spark plans the batch with the message.
+    The file is deleted when the batch is committed. A replayed batch has the same rows again. A
+    message is duplicated if this process dies, or the link is lost, after the sync and before the
+    accept.
     """
 
     def __init__(self, options: Options, schema: StructType) -> None:
@@ -183,7 +190,10 @@ class AmqpSpoolReader(AmqpStreamReader):
                 return start
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:  # type: ignore[override]
-        """Return partitions of the segments between two offsets. Raises SpoolLost."""
+        """Return partitions of the segments between two offsets.
+
+        Raises SpoolLost if a segment is missing.
+        """
         if start["position"] == end["position"]:
             return []
         return [

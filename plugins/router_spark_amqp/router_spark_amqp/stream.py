@@ -25,10 +25,10 @@ POLL_S = 0.2
 
 
 class Offset(TypedDict):
-    """Position in a stream: the number of rows in batches so far.
+    """Offset in a stream: `position` is how many rows have been in batches so far.
 
-    `run` identifies the process that counted them. `beat` counts the batches without rows that were
-    planned so that Spark commits the preceding batch.
+    `run` identifies the process that counted these rows. `beat` counts the batches without rows,
+    which are planned so that Spark commits the preceding batch.
     """
 
     run: str
@@ -37,17 +37,16 @@ class Offset(TypedDict):
 
 
 class AmqpStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Streaming reader of one address, at least once.
+    """Streaming reader of one address, which delivers each message at least once.
 
     A message is accepted once its batch is committed, and Spark commits a batch when it plans the
-    next one. A batch without rows follows the last batch with rows, so that the latter is committed
-    even if no more messages arrive. A message whose batch is not committed is delivered again, in a
-    later batch.
+    next one. So the last batch with rows is followed by a batch without rows. A message whose batch
+    is not committed is delivered again, in a later batch.
 
     A batch that was planned but not committed when the process died is replayed *empty*: its rows
     were in the memory of that process. A batch id therefore does not always stand for the same
-    rows, and a sink that uses it as an idempotency key still writes duplicates. Remove duplicates
-    by message id.
+    rows, and a sink that uses the batch id as an idempotency key still writes duplicates. Remove
+    duplicates by message id.
     """
 
     def __init__(self, options: Options, schema: StructType) -> None:
@@ -73,7 +72,7 @@ class AmqpStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # type: ignore[override]  # noqa: N802
         """Return the end of a batch of the rows received since `start`.
 
-        Without such rows, this is the end of an empty batch if the last batch is still to be
+        If there are no such rows, return the end of an empty batch if the last batch is still to be
         committed, and otherwise `start`.
 
         Raises SourceLost if the source has no connection and has given up reconnecting.
@@ -94,7 +93,7 @@ class AmqpStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:  # type: ignore[override]
         """Return partitions of the rows between two offsets.
 
-        There are none if the offsets were planned by another process, which had the rows.
+        There are no partitions if another process, which had the rows, planned the offsets.
         """
         if end["run"] != self._run:
             lost = end["position"] - start["position"]
@@ -110,7 +109,7 @@ class AmqpStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         yield from read_packed(partition, RowReader(self._options, self._schema))
 
     def commit(self, end: Offset) -> None:  # type: ignore[override]
-        """Accept the messages up to an offset, if this process has planned it."""
+        """Accept the messages up to an offset, if this process has planned the offset."""
         if end["run"] == self._run and self._intake is not None:
             self._intake.commit(end["position"])
 

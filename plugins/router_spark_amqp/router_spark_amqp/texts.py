@@ -13,7 +13,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def as_text(value: object) -> str | None:
-    """Return a value as the text of a cell, None if it is null.
+    """Return a value as the text of a cell, or None if the value is null.
 
     Strings are unchanged; symbols, timestamps, UUIDs, decimals and octets are not quoted; other
     values are JSON.
@@ -25,7 +25,10 @@ def as_text(value: object) -> str | None:
 
 
 def as_json(value: object) -> object:
-    """Convert a value to one that the module json can write. Raises TypeError."""
+    """Convert a value to one that the module json can write.
+
+    Raises TypeError if the value is of no AMQP type.
+    """
     if isinstance(value, Timestamp):
         return _time(value)
     if value is None or isinstance(value, bool | int | float | str):

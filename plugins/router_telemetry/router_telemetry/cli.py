@@ -83,7 +83,7 @@ def write_records(
 ) -> Result:
     """Simulate a network and write its records below a directory.
 
-    Raises OSError and click.UsageError.
+    Raises OSError if a file cannot be written, and click.UsageError if `ahead` is invalid.
     """
     simulation = Simulation(topology)
     records = SimulatedRecords(

@@ -1,4 +1,4 @@
-"""Sampled deliveries that wait in memory to be written, in the router's own format."""
+"""Sampled deliveries that wait in memory to be written, in the format of `SampleBatch`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NAMES: Final = [column.name for column in DELIVERIES.columns]
 
 @attrs.frozen
 class _Part:
-    """Samples that were taken together; their sequence numbers are consecutive from `seq`."""
+    """Part of the samples: those taken together, whose sequence numbers begin at `seq`."""
 
     router: str
     epoch: int
@@ -83,7 +83,7 @@ class _Part:
         return _numbers(self.samples.columns[name])
 
     def _duration(self, name: str) -> pa.Array:
-        """Return a column of durations, null for ABSENT, the only value above 2**63."""
+        """Return a column of durations; ABSENT, the only value above 2**63, becomes null."""
         column = self._numbers(name)
         return pc.if_else(pc.less(column, 0), None, column)
 
@@ -105,7 +105,7 @@ class _Part:
         return _encoded(pc.fill_null(found, len(OUTCOMES)), names)
 
     def _link_columns(self, direction: str) -> dict[str, pa.Array]:
-        """Return the columns that describe the links of a direction; null where there is none."""
+        """Return the columns about the links of a direction; they are null without a link."""
         links = list(self.samples.links.values())
         numbers = pa.array([link.number for link in links], pa.int64())
         place = pc.index_in(self._numbers(f"{direction}_link"), value_set=numbers)
@@ -122,7 +122,7 @@ class _Part:
 
 @attrs.frozen
 class DeliveryBatch:
-    """Sampled deliveries of one day, ready to be written. `day` is in days since 1970."""
+    """Batch of sampled deliveries of one day, to be written. `day` is in days since 1970."""
 
     day: int
     parts: list[_Part] = attrs.field(repr=False)
@@ -142,9 +142,9 @@ class DeliveryBatch:
 
 
 class DeliveryRows:
-    """Sampled deliveries that have not been taken for writing yet.
+    """Buffer of sampled deliveries that have not been taken for writing yet.
 
-    Every sample gets a sequence number, including those that are lost.
+    Every sample gets a sequence number, including samples that are lost.
     """
 
     def __init__(self, router: str, epoch: int, most: int) -> None:
@@ -169,7 +169,7 @@ class DeliveryRows:
     def add(self, samples: SampleBatch, lost: int) -> None:
         """Add samples, or count them as lost if too many rows are in memory.
 
-        `lost` is the total number that the router has lost because they were not taken in time.
+        `lost` is the total of samples that the router has lost because they were not taken in time.
         """
         self.lost += lost - self._lost_before
         self._seq += lost - self._lost_before
@@ -190,7 +190,7 @@ class DeliveryRows:
         self._count += samples.count
 
     def take(self) -> list[DeliveryBatch]:
-        """Remove all waiting rows, and return them by day."""
+        """Remove all waiting rows, and return them as one batch for each day."""
         batches = [DeliveryBatch(day, parts) for day, parts in self._by_day.items()]
         self._by_day = {}
         self.taken += self._count
@@ -199,7 +199,7 @@ class DeliveryRows:
 
 
 def _by_day(samples: SampleBatch) -> list[tuple[int, SampleBatch]]:
-    """Divide samples by the day of their arrival; usually there is only one."""
+    """Divide samples by the day of their arrival; usually there is only one day."""
     arrived = samples.columns["arrived_ns"]
     day_ns = DAY_US * NS_A_US
     first, last = pc.min_max(_numbers(arrived)).values()

@@ -34,7 +34,7 @@ EVENTS_LOST: Final = "events-lost"
 
 
 def kind_of(event: type[plugin.Event]) -> str:
-    """Return the name of an event type in the column `kind`, such as `link-stolen`."""
+    """Return an event type's name for the column `kind`, such as `link-stolen`."""
     return re.sub(r"(?<!^)(?=[A-Z])", "-", event.__name__).lower()
 
 

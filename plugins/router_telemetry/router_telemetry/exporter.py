@@ -106,7 +106,7 @@ def _put_table(stream: RecordStream, rows: pa.Table) -> None:
 
 
 class _Write:
-    """Writing of one file, in a thread."""
+    """Attempt, in a thread, to write one file."""
 
     def __init__(self, files: Files, batch: Writable) -> None:
         self._files = files
@@ -115,7 +115,7 @@ class _Write:
         self.is_over = threading.Event()
 
     def run(self) -> None:
-        """Write the file, and keep the error if there is one."""
+        """Write the file; if that fails, keep the error."""
         try:
             self._files.write(self._batch)
         except OSError as error:
@@ -154,7 +154,7 @@ class _Export:
             self._stream = self._stream_to(settings.record_address, settings.record_datasets)
 
     def _stream_to(self, address: str, datasets: str) -> RecordStream:
-        """Return a stream of records to an address, and pass all new rows to it."""
+        """Return a stream to an address, to which all new rows of `datasets` are passed."""
         stream = RecordStream(self._router, address, datasets)
         for rows in (self._flows, self._events):
             if stream.takes(rows.dataset.name):
@@ -260,7 +260,7 @@ class _Export:
         return True
 
     async def _write_one(self, batch: Writable) -> None:
-        """Write a batch. Raises OSError.
+        """Write a batch. Raises OSError if that fails.
 
         A disk that hangs must not keep the plugin from stopping, so the thread is abandoned if this
         call is cancelled. The next call waits for that thread instead of writing the batch again.

@@ -41,7 +41,7 @@ def storage(dataset: Dataset) -> dict[str, Any]:
 
 
 class Writable(Protocol):
-    """Rows of one dataset and one day, ready to be written."""
+    """Batch of rows of one dataset and one day, to be written."""
 
     @property
     def dataset(self) -> Dataset:
@@ -59,7 +59,7 @@ class Writable(Protocol):
 
 
 class Files:
-    """Files of one run of a router, below a directory.
+    """Writer of the files of one run of a router, below a directory.
 
     `write` may run in a thread, one call at a time.
     """
@@ -73,8 +73,8 @@ class Files:
     def write(self, batch: Writable) -> Path:
         """Write a batch, and return the path of its file.
 
-        Raises OSError. Then there is no file, unless only the sync of its folder has failed; in
-        that case the file is replaced when the batch is written again.
+        Raises OSError if that fails. Then there is no file, unless only the sync of its folder has
+        failed; in that case the file is replaced when the batch is written again.
         """
         number = self._number + 1
         day = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(days=batch.day)

@@ -50,7 +50,7 @@ class RecordStream:
         return dataset in self._datasets
 
     def put(self, dataset: str, rows: Iterable[Mapping[str, object]]) -> None:
-        """Send rows, as mappings from column names, as soon as there is credit.
+        """Send rows, which map column names to values, as soon as there is credit.
 
         Times are datetimes, or microseconds since 1970.
         """

@@ -1,4 +1,4 @@
-"""Reference of the datasets in Markdown, generated from the schema."""
+"""Markdown reference for the datasets, generated from the schema."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Files are in `DATASET/dt=YYYY-MM-DD/router_id=ROUTER/`. `dt` is the day in UTC.
 
 
 def format_reference() -> str:
-    """Return the whole page."""
+    """Return the reference page as Markdown."""
     return "\n".join(_page())
 
 

@@ -21,7 +21,7 @@ Columns = dict[str, list[Any]]
 
 @attrs.frozen
 class Batch:
-    """Rows of one dataset and one day, ready to be written. `day` is in days since 1970."""
+    """Batch of rows of one dataset and one day, to be written. `day` is in days since 1970."""
 
     dataset: Dataset
     day: int
@@ -39,10 +39,10 @@ class Batch:
 
 
 class Rows:
-    """Rows of one dataset that have not been taken for writing yet.
+    """Buffer of rows of one dataset that have not been taken for writing yet.
 
-    Every row gets a sequence number, even if there is no room for it, so that gaps in the files
-    show how many rows were lost.
+    Every row gets a sequence number, even if there is no room for the row, so that gaps in the
+    files show how many rows were lost.
     """
 
     def __init__(self, dataset: Dataset, router: str, epoch: int, most: int) -> None:
@@ -81,7 +81,7 @@ class Rows:
             self.on_row(values)
 
     def take(self) -> list[Batch]:
-        """Remove all waiting rows, and return them by day, in order."""
+        """Remove all waiting rows, and return them as one batch for each day, in order."""
         columns, self._columns = self._columns, self._empty()
         days = [time // DAY_US for time in columns[self.dataset.time_column]]
         self.taken += len(days)

@@ -29,7 +29,7 @@ class Column:
 
 @attrs.frozen
 class Dataset:
-    """Kind of records, in its own folder. The `time_column` determines the day of a file."""
+    """Dataset of one kind of records, in its own folder. `time_column` determines a file's day."""
 
     name: str
     description: str

@@ -44,12 +44,12 @@ class WallClock:
         self._clock = clock
 
     def __call__(self) -> float:
-        """Return the time."""
+        """Return the wall-clock time."""
         return BEGINNING.timestamp() + self._clock() - START_S + self.ahead_s
 
 
 class _Life:
-    """Records of one run of a router."""
+    """Recorder of one run of a router."""
 
     def __init__(
         self, host: SimulatedRouter, observation: Observation, wall: WallClock, store: Store
@@ -76,7 +76,7 @@ class _Life:
         self._meter.end_interval(self.observation.links(), self._wall(), self._now())
 
     def take_samples(self) -> None:
-        """Add the finished samples that were not taken yet."""
+        """Add the finished samples that have not been taken yet."""
         self._deliveries.add(self.observation.take_samples(), self.observation.lost_samples)
 
     def write_some(self) -> None:
@@ -96,7 +96,7 @@ class _Life:
 
 
 class SimulatedRecords:
-    """Records of all routers of a network; create it before the network starts.
+    """Recorder of all routers of a network, which must be created before the network starts.
 
     `store_of` returns a store for a router's name and epoch. `share` is the share of deliveries
     sampled as they enter the network. `ahead_s` maps the name of a router to the seconds by which
@@ -126,7 +126,7 @@ class SimulatedRecords:
         network.scheduler.after(interval_s, self._tick)
 
     def set_clock(self, router: str, ahead_s: float) -> None:
-        """Set a router's wall clock; earlier samples keep the times of the previous setting."""
+        """Change a router's wall clock; samples that have been finished keep their times."""
         life = self._lives.get(router)
         if life is not None and not life.observation.is_over:
             life.take_samples()
@@ -165,5 +165,5 @@ class SimulatedRecords:
 
 
 def files_below(directory: Path) -> Callable[[str, int], Store]:
-    """Return a function that maps a router and an epoch to a store of files, as in the plugin."""
+    """Return a function that returns, for a router and an epoch, a store that writes files."""
     return lambda router, epoch: Files(directory, router, epoch).write

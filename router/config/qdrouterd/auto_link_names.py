@@ -1,7 +1,7 @@
-"""Name the auto-links that a Dispatch file repeats.
+"""Names for auto-links that occur more than once in a Dispatch file.
 
-In Dispatch each of them is a separate link. Here an auto-link without a name gets one made from its
-attributes, so a repeated one needs a name that distinguishes it.
+In Dispatch each of them is a separate link. This router names an auto-link after its attributes by
+default, so a repeated one needs a name of its own.
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ from router.config.mistakes import Data
 
 
 class AutoLinkNames:
-    """Counter of the auto-links of one file, by the names that they get from their attributes."""
+    """Counter of a file's auto-links by default name, which finds names for repeated ones."""
 
     def __init__(self) -> None:
         self._seen: Counter[str] = Counter()
 
     def name_for(self, data: Data) -> str | None:
-        """Return the name to give to an auto-link, whose `data` has the form of parsed TOML.
+        """Return the name to give to an auto-link, or None if it needs none.
 
-        Return None if it has a name, or is the first of its kind.
+        `data` has the form of parsed TOML. An auto-link needs no name if it has one, or if no
+        earlier auto-link has the same default name.
         """
         if "name" in data or not {"address", "direction"} <= data.keys():
             return None

@@ -29,8 +29,9 @@ _TAKEN: Final = "# defaults of Dispatch:"
 def format_converted(moved: LoadedDispatch, folder: Path | None = None) -> str:
     """Return the configuration as TOML.
 
-    If `folder` is given, relative file paths are made absolute, starting from it; otherwise they
-    stay as they are. Defaults of Dispatch that differ from those of this router are written out.
+    If `folder` is given, relative file paths are made absolute, starting from that folder;
+    otherwise they are kept. Defaults of Dispatch that differ from those of this router are written
+    out.
     """
     lines = [*_head(moved)]
     tables = sorted(moved.translation.tables, key=lambda table: table.section.line)
@@ -70,7 +71,7 @@ def _entity(table: Table, folder: Path | None) -> Iterator[str]:
 
 
 def _placed(entity: str, key: str, value: object, folder: Path | None) -> object:
-    """Return a value; a relative file path is made absolute, starting from `folder` if given."""
+    """Return an attribute's value; if `folder` is given, a relative file path is made absolute."""
     if folder is None:
         return value
     found = _KINDS[entity, key].read(value)

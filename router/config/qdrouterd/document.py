@@ -27,9 +27,9 @@ class GivenAttribute:
 
 @attrs.frozen
 class Section:
-    """Entity, with the names that the file uses.
+    """Entity in a Dispatch file, with the names that the file uses.
 
-    If an attribute is given twice, the last one counts, as in Dispatch; `repeated` are the names
+    If an attribute is given twice, the last value counts, as in Dispatch; `repeated` has the names
     and lines of such attributes.
     """
 
@@ -43,7 +43,7 @@ class Section:
 
 @attrs.frozen
 class Document:
-    """Whole file, with the mistakes in its syntax.
+    """Whole Dispatch file as it is written, with the mistakes in its syntax.
 
     `below` are the comments after the last section.
     """

@@ -1,6 +1,6 @@
-"""Translate what depends on several attributes of Dispatch's listeners and connectors.
+"""Translate attributes of Dispatch's listeners and connectors that depend on each other.
 
-This is authentication, and whether a listener speaks HTTP.
+These are the attributes for authentication and for HTTP.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _fit_cost(table: Table, remark: Remarks) -> None:
 
 
 def _fit_http(table: Table, remark: Remarks) -> None:
-    """Keep the attributes that a listener for HTTP has here: metrics and health."""
+    """Keep only attributes that this router's listeners for HTTP have, and report the others."""
     values, place = table.values, format_path(table.place)
     table.allowed_attributes = HTTP_ATTRIBUTES
     # as in Dispatch, where this is the default port even with http
@@ -69,10 +69,10 @@ def _fit_http(table: Table, remark: Remarks) -> None:
 
 
 def _fit_authentication(table: Table, fields: Mapping[str, Setting], remark: Remarks) -> None:
-    """Keep the SASL mechanisms of a listener that are supported.
+    """Keep only the supported SASL mechanisms of a listener, and report the others.
 
-    If peers must authenticate and no mechanism is left for that, all peers are admitted. A remark
-    on that loss of security is made, which is a mistake unless weaker security is accepted.
+    If peers must authenticate and no mechanism is left for that, all peers are admitted. The remark
+    on this loss of security is a mistake unless weaker security is accepted.
     """
     values, place = table.values, format_path(table.place)
     wanted = _mechanisms(table)
@@ -100,7 +100,7 @@ def _fit_authentication(table: Table, fields: Mapping[str, Setting], remark: Rem
 
 
 def _fit_login(table: Table, fields: Mapping[str, Setting], remark: Remarks) -> None:
-    """Keep the SASL mechanisms that a connector can use; without any, leave the connector out."""
+    """Keep only the SASL mechanisms that a connector can use; without any, omit the connector."""
     wanted = _mechanisms(table)
     if not wanted:
         return
@@ -131,7 +131,7 @@ def _mechanisms(table: Table) -> list[str]:
 
 
 def _takes(fields: Mapping[str, Setting], key: str, value: object) -> bool:
-    """Return whether the attribute of this router allows the value."""
+    """Return whether this router's attribute `key` allows a value."""
     try:
         fields[key].kind.read(value)
     except ValueNotAllowed:

@@ -1,8 +1,8 @@
 """Facts about Dispatch 1.19: the entities, attributes, kinds and defaults of its configuration.
 
-They describe Dispatch, not this router. Whether an attribute has an effect here depends on this
-router's model, which uses Dispatch's names. If the model lacks an attribute, `fate` and `meaning`
-say what is lost.
+They describe Dispatch, not this router. Whether this router supports an attribute depends on its
+own model, which uses Dispatch's names. If the model lacks an attribute, `fate` and `meaning` say
+what is lost.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ Kind = Literal["text", "integer", "boolean", "table"] | tuple[str, ...]
 class Attribute:
     """Attribute of a Dispatch entity.
 
-    `default` is the value that Dispatch uses if the attribute is not given, None if there is none.
-    A tuple as `kind` lists the allowed words, which may also be given by their numbers. `fate` is
-    the effect of losing the attribute, and `meaning` explains it after "not supported: ". `old` is
-    a former name. With `had_no_effect`, no value has an effect in Dispatch.
+    A tuple as `kind` lists the allowed words; a file may also give the index of a word. `default`
+    is the default in Dispatch, or None. `fate` is the effect of losing the attribute, and `meaning`
+    explains that effect in the report. `old` is a former name of the attribute. With
+    `had_no_effect`, the attribute has no effect in Dispatch.
     """
 
     kind: Kind = "text"
@@ -336,7 +336,7 @@ ENTITIES: Final[Mapping[str, Entity]] = {
             "home": Attribute(),
         },
         repeated=False,
-        meaning="there is no console, as there was none in Dispatch 1.19 any more",
+        meaning="there is no console; Dispatch 1.19 has none either",
     ),
 }
 

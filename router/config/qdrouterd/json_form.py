@@ -18,7 +18,7 @@ _COMMENT: Final = re.compile(r"^[^\S\n]*#[^\n]*", re.MULTILINE)
 
 
 class _Refused(Exception):
-    """Mistake in the syntax, at a place in the text."""
+    """Mistake in the syntax, at the position `at` in the text."""
 
     def __init__(self, at: int, problem: str, path: str = "") -> None:
         super().__init__(problem)
@@ -28,7 +28,10 @@ class _Refused(Exception):
 
 
 def read_json(text: str, source: str) -> Document:
-    """Read a file. Mistakes name `source` as the file; they are returned, not raised."""
+    """Parse a file in Dispatch's JSON form; mistakes are returned, not raised.
+
+    `source` is the name of the file in mistakes.
+    """
     # comments become spaces, so that positions stay the same
     reader = _Reader(_COMMENT.sub(lambda found: " " * len(found[0]), text))
     sections: list[Section] = []

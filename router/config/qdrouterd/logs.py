@@ -1,4 +1,4 @@
-"""Merge Dispatch's `log` sections, one for each module, into the single table used here."""
+"""Merge Dispatch's `log` sections, one for each module, into this router's single `log` table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ _AS_OTHERS: Final = "default"
 
 
 class LogSections:
-    """All log sections of a file; `file` is the output file of DEFAULT, empty if there is none."""
+    """Collector of all log sections of a file.
+
+    `file` is the output file of the module DEFAULT, or empty if there is none.
+    """
 
     def __init__(self) -> None:
         self.file = ""
@@ -52,7 +55,7 @@ class LogSections:
                 text = "the log goes to standard error; redirect that to keep it"
                 remark("missing", line, f"{path}.outputFile", text, output)
             elif module != "DEFAULT":
-                text = "there is only one log, in which the lines of this module have its name"
+                text = "there is only one log, whose lines name their module"
                 remark("missing", line, f"{path}.outputFile", text, output)
             elif output != "stderr":
                 self.file = output
@@ -65,7 +68,7 @@ class LogSections:
                 )
 
     def table(self) -> Table | None:
-        """Return the table of all sections, or None if they set no levels."""
+        """Return the merged log table, or None if the sections set no levels."""
         if self._first is None or not self._levels:
             return None
         line = self._first.section.line
@@ -76,7 +79,7 @@ class LogSections:
 
 
 def _text(table: Table, key: str) -> str | None:
-    """Return an attribute that was read as text; None if it is not given."""
+    """Return the value of a text attribute, or None if it is not given."""
     value = table.values.get(key)
     assert value is None or isinstance(value, str)
     return value

@@ -1,7 +1,7 @@
 """Replace former names and entities of Dispatch by the current ones.
 
-Old names of attributes that 1.19 still accepts are in `facts`. The names here are older, from the
-releases before 1.0, whose files are still in use.
+Names in this module are from releases before 1.0, whose files are still in use. Old names of
+attributes that 1.19 still accepts are in `facts`.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ OLD_VALUES: Final[Mapping[tuple[str, str], Mapping[str, str]]] = {
 
 
 def replace_old_entity(name: str, section: Section) -> tuple[tuple[str, Section], ...]:
-    """Return the entities, by name, that replace a section of the entity `name`.
+    """Return what replaces a section of the entity `name`, as pairs of name and section.
 
-    A section whose name is not an old one is returned as it is.
+    A section of a current entity is returned unchanged.
     """
     made = _MADE.get(name)
     return ((name, section),) if made is None else made(section)
@@ -50,9 +50,9 @@ def _container(section: Section) -> tuple[tuple[str, Section], ...]:
 
 
 def _fixed_address(section: Section) -> tuple[tuple[str, Section], ...]:
-    """Replace a fixedAddress by an address.
+    """Replace a fixedAddress by an address or, for an empty prefix, by a default distribution.
 
-    Its fanout says how many receivers get a message, and its bias which one does.
+    The attribute fanout says how many receivers get a message, and the attribute bias says which.
     """
     given = dict(section.given)
     fanout, bias = given.pop("fanout", None), given.pop("bias", None)
@@ -76,7 +76,7 @@ def _fixed_address(section: Section) -> tuple[tuple[str, Section], ...]:
 
 
 def _link_route_pattern(section: Section) -> tuple[tuple[str, Section], ...]:
-    """Replace a linkRoutePattern by a link route for each direction, or for the one it names."""
+    """Replace a linkRoutePattern by a link route for its direction, or for each of the two."""
     given = dict(_renamed(section, {"connector": "connection", "dir": "direction"}).given)
     direction = given.pop("direction", GivenAttribute("both", section.line))
     words = ("in", "out") if direction.value == "both" else (direction.value,)
@@ -88,7 +88,10 @@ def _link_route_pattern(section: Section) -> tuple[tuple[str, Section], ...]:
 
 
 def _waypoint(section: Section) -> tuple[tuple[str, Section], ...]:
-    """Replace a waypoint by an auto-link out with its inPhase, and one in with its outPhase."""
+    """Replace a waypoint by two auto-links: out with its inPhase, and in with its outPhase.
+
+    An auto-link is omitted if its phase is -1, or if only the other phase is given.
+    """
     given = dict(_renamed(section, {"connector": "connection"}).given)
     phases = {"out": given.pop("inPhase", None), "in": given.pop("outPhase", None)}
     given.pop("name", None)

@@ -24,7 +24,7 @@ _NUMBERED: Final = re.compile(r"\b([a-zA-Z]{1,20})\[(\d{1,9})\]")
 
 
 class InvalidDispatch(InvalidConfiguration):
-    """Refusal of a Dispatch file that cannot be run; `report` has all other remarks."""
+    """Refusal of a Dispatch file with mistakes; `report` has the other remarks on the file."""
 
     def __init__(self, mistakes: Iterable[Mistake], report: Report) -> None:
         super().__init__(mistakes)
@@ -33,7 +33,7 @@ class InvalidDispatch(InvalidConfiguration):
 
 @attrs.frozen
 class LoadedDispatch:
-    """Dispatch file that was read: its configuration, the report, and what they were made from."""
+    """Dispatch file that was read: its configuration, the report, and the intermediate results."""
 
     configuration: Configuration
     report: Report
@@ -50,10 +50,10 @@ def parse_dispatch(
     extra_checks: Iterable[Check] = (),
     weaker_security: bool = False,
 ) -> LoadedDispatch:
-    """Read the text of a Dispatch file; paths in it are relative to `folder`.
+    """Read the text of a Dispatch file; file paths in the text are relative to `folder`.
 
-    Raises InvalidDispatch with every mistake in it. Settings without which the router would be less
-    secure than the file requires are also mistakes, unless `weaker_security` accepts that.
+    Raises InvalidDispatch with every mistake found. Settings without which the router would be less
+    secure than the file requires are also mistakes, unless `weaker_security` is true.
     """
     document = (read_json if syntax == "json" else read_sections)(text, source)
     made = translate(document, source)
@@ -78,7 +78,7 @@ def parse_dispatch(
 
 
 def _there(numbered: re.Match[str], made: Translation) -> str:
-    """Return the matched entity, such as listener[1], with its number in Dispatch's file."""
+    """Return a matched entity, such as listener[1], with its index in Dispatch's file."""
     return format_path(_place((numbered[1], int(numbered[2])), made))
 
 

@@ -1,4 +1,4 @@
-"""Report on a Dispatch file: everything that differs from what it meant in Dispatch."""
+"""Report on a Dispatch file: everything that differs from the file's meaning in Dispatch."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TITLES: Final[dict[Sort, str]] = {
 
 @attrs.frozen
 class Remark:
-    """Remark on a file; `line` is 0 if there is none, and `value` is for people."""
+    """Remark on a setting; `line` is 0 if it is not in the file, and `value` is for people."""
 
     sort: Sort
     line: int
@@ -42,7 +42,7 @@ class Remark:
 
 @attrs.frozen
 class Report:
-    """All remarks on one file, in its order.
+    """Report on one file: all remarks, in the order of the file.
 
     `log_file` is where Dispatch would have written the log of all modules, if the file says so.
     """
@@ -70,7 +70,7 @@ class Report:
             yield from (f"  {remark.shown(name or self.source)}" for remark in found)
 
     def summary(self) -> str:
-        """Return the number of remarks by sort, as a sentence without a full stop."""
+        """Return how many remarks of each sort there are, as a sentence without a full stop."""
         counts = [
             (len(self.of("guard")), "less secure than in Dispatch"),
             (len(self.of("missing")), "not supported"),
@@ -80,7 +80,7 @@ class Report:
         return ", ".join(found) or "everything is supported"
 
     def refusals(self) -> tuple[Mistake, ...]:
-        """Return the remarks on lost security as mistakes, unless they were accepted."""
+        """Return the remarks on lost security as mistakes; none if weaker security is accepted."""
         if self.weaker_security:
             return ()
         return tuple(

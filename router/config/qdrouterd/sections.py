@@ -29,7 +29,10 @@ _SPARE_COMMA: Final = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[\]}])')
 
 
 def read_sections(text: str, source: str) -> Document:
-    """Read a file. Mistakes name `source` as the file; they are returned, not raised."""
+    """Parse a file in Dispatch's section syntax; mistakes are returned, not raised.
+
+    `source` is the name of the file in mistakes.
+    """
     reader = _Reader(text, source)
     sections = tuple(reader.sections())
     return Document(sections, tuple(reader.mistakes), tuple(reader.comments))
@@ -60,7 +63,7 @@ class _Reader:
                 self.refuse(f"cannot be read: {_shown(bare)}", "", "give NAME { on a line")
 
     def section(self, name: str, line: int, beside: str) -> Section:
-        """Return the section whose first line was just read."""
+        """Read the section whose first line was just read, and return it."""
         above = self.taken_comments()
         given: dict[str, GivenAttribute] = {}
         repeated: list[tuple[str, int]] = []
@@ -152,14 +155,17 @@ class _Reader:
         return None
 
     def next_line(self) -> str | None:
-        """Return the next line that is not empty, stripped; keep the comments before it."""
+        """Return the next line that is not empty, stripped; collect the comments before it."""
         while (line := self.next_raw(keep=True)) is not None:
             if line:
                 return line
         return None
 
     def next_raw(self, *, keep: bool = False) -> str | None:
-        """Return the next line, stripped; it is empty for a comment, and None after the last."""
+        """Return the next line, stripped; "" for a comment, and None after the last line.
+
+        With `keep`, the comment is collected.
+        """
         if self.at == len(self.lines):
             return None
         line = self.lines[self.at].strip()

@@ -22,9 +22,9 @@ _DEFAULTS: Final[dict[tuple[str, str], object]] = {
 class Table:
     """Entity that is being translated.
 
-    `values` are those in Dispatch's file, by the attribute names of 1.19; `data` are the attributes
-    for this router. With `left_out`, this router gets no such entity. If `allowed_attributes` is
-    not empty, the entity may have no other attributes.
+    `values` are the values in Dispatch's file, by the attribute names of Dispatch 1.19. `data` are
+    the attributes for this router. With `left_out`, this router gets no such entity. If
+    `allowed_attributes` is not empty, the entity may have no other attributes.
     """
 
     name: str

@@ -1,8 +1,9 @@
 """Translate a Dispatch file into this router's form, and record everything that is lost.
 
-Entities and attributes have the same names in both, so most of this consults the router's own
-model. An attribute that the model has is kept, with its value in the model's form. For any other,
-`facts` says what its loss means. Defaults of Dispatch are written out if they differ from ours.
+Entities and attributes have the same names in both, so the translation mostly follows the router's
+own model. An attribute that the model has is kept, with its value in the model's form. For any
+other attribute, `facts` says what its loss means. Defaults of Dispatch that differ from those of
+this router are written out.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ _SERVICES: Final = {"amqps": 5671}
 
 @attrs.define
 class Translation:
-    """Result of a translation: data as parsed TOML would be, the line of each part, and remarks.
+    """Result of a translation: data in the form of parsed TOML, the line of each part, and remarks.
 
     `tables` are the entities in the order of the file. `places` maps paths in `data` to paths in
     Dispatch's file.
@@ -321,7 +322,7 @@ class _Translator:
         self.made.mistakes.append(Mistake(self.source, line, 0, path, "", problem, allowed))
 
     def unknown(self, line: int, path: str, name: str, known: Collection[str]) -> None:
-        """Report a name that neither Dispatch nor this router has."""
+        """Report a name that neither Dispatch nor this router knows."""
         what = "entity" if path == name else "attribute"
         near = difflib.get_close_matches(name, known, n=1)
         here = "" if near else f"known here: {', '.join(known)}"
@@ -332,7 +333,7 @@ class _Translator:
     def refused(
         self, given: GivenAttribute | None, path: str, refused: ValueNotAllowed, value: object
     ) -> None:
-        """Report a value that is not allowed; None stands for a secret."""
+        """Report a value that is not allowed; `value` is None for a secret."""
         line = 0 if given is None else given.line
         text = "(a secret)" if value is None else format_value(value)
         self.made.mistakes.append(

@@ -16,7 +16,7 @@ _MOST_DIGITS: Final = 20
 def read_value(kind: DispatchKind, value: object) -> object:
     """Return a value as Dispatch reads it: text, a number, True or False, or a table.
 
-    Raises `router.config.kinds.ValueNotAllowed` with what is allowed.
+    Raises `router.config.kinds.ValueNotAllowed`, which says what is allowed, for any other value.
     """
     match kind:
         case "integer":
@@ -31,7 +31,7 @@ def read_value(kind: DispatchKind, value: object) -> object:
 
 
 def to_file_value(kind: Kind, value: object) -> object:
-    """Return a Dispatch value in the form of this router's file, for an attribute of `kind`.
+    """Convert a Dispatch value to the form of this router's file, for an attribute of `kind`.
 
     Raises `router.config.kinds.ValueNotAllowed` if there is no such form.
     """
@@ -47,7 +47,7 @@ def to_file_value(kind: Kind, value: object) -> object:
 
 
 def _forms(value: object) -> Iterator[object]:
-    """Yield a value as it is, and in the other forms that may be meant."""
+    """Yield a value unchanged, and then converted to other types that may be meant."""
     yield value
     if isinstance(value, str):
         for read in (_integer, _float, _flag, _table):

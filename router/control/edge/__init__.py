@@ -1,1 +1,1 @@
-"""Edge routers and their uplinks: both ends of such a connection."""
+"""Both ends of the connections between edge routers and interiors, which are called uplinks."""

@@ -1,4 +1,4 @@
-"""Keys ordered by age, oldest first. The time of each operation does not grow with their number."""
+"""Collection of keys ordered by age, in which each operation takes constant time."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from router.core.model.split_table import SplitTable
 
 
 class _Node:
-    """Key, the time when it was last added, and the next older and younger nodes."""
+    """List node: a key, when the key was last added, and the next older and younger nodes."""
 
     __slots__ = ("key", "older", "since", "younger")
 
@@ -18,7 +18,7 @@ class _Node:
 
 
 class KeysByAge:
-    """Keys with the time, in seconds, when each was last added."""
+    """Set of keys with the time, in seconds, when each key was last added."""
 
     def __init__(self) -> None:
         self._nodes: SplitTable[str, _Node] = SplitTable()

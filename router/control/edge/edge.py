@@ -1,4 +1,4 @@
-"""Edge router: its uplinks, which of them are active, and its messages to interior routers."""
+"""Control plane of an edge router: its uplinks, and its messages to interior routers."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ ROLE: Final = "edge"
 
 @attrs.frozen
 class UplinkPlan:
-    """Settings of the uplinks.
+    """Uplink settings of an edge router.
 
-    `order` has the names of the connectors, in order of preference, and `wanted` is the number of
-    uplinks that are active at a time. The edge sends a heartbeat every `heartbeat_s`. Each end
-    closes the connection after `max_age_s` of silence.
+    `order` has the names of the connectors in order of preference, and `wanted` is how many uplinks
+    are active at a time. The edge sends a heartbeat every `heartbeat_s`. Each end closes the
+    connection after `max_age_s` of silence.
     """
 
     order: tuple[str, ...] = ()
@@ -50,7 +50,7 @@ class UplinkPlan:
 
 
 def configured_plan(configuration: Configuration) -> UplinkPlan:
-    """Return the uplink settings of a configuration."""
+    """Return the uplink settings in a configuration."""
     router = configuration.router
     return UplinkPlan(
         tuple(each.name for each in configuration.connectors if each.role == ROLE),
@@ -61,7 +61,7 @@ def configured_plan(configuration: Configuration) -> UplinkPlan:
 
 
 class _Heartbeat:
-    """Heartbeat state of an uplink: the times of the last message and of the next heartbeat."""
+    """Heartbeat state of an uplink: when the last message came, and when a heartbeat is due."""
 
     def __init__(self, now: float) -> None:
         self.heard_at = now
@@ -70,7 +70,7 @@ class _Heartbeat:
 
 
 class EdgeRouter:
-    """Parts of the control plane that only an edge router has; `me` is its id."""
+    """Control plane parts that only an edge router has; `me` is the router's id."""
 
     def __init__(self, forwarder: Forwarder, me: str, port: ControlLinks) -> None:
         self.forwarder = forwarder
@@ -100,7 +100,7 @@ class EdgeRouter:
     def connection_came(
         self, connection: Connection, router: str, features: frozenset[str]
     ) -> None:
-        """Add an uplink that is open and whose control link can be used.
+        """Add an open uplink with a usable control link; `router` is the interior's id.
 
         The uplink cannot become active before the end of the turn: an interior that refuses this
         router sends a close right after its open.
@@ -126,7 +126,7 @@ class EdgeRouter:
         self._act()
 
     def _act(self) -> None:
-        """Put changes to the set of active uplinks into effect."""
+        """Apply and report the changes to the set of active uplinks."""
         changes = self.uplinks.take()
         for number, is_active in changes:
             if number in self._connections:
@@ -143,7 +143,7 @@ class EdgeRouter:
             self._note()
 
     def message_received(self, connection: Connection, octets: bytes) -> None:
-        """Handle a control message from an interior; raise `AmqpError` if it is not allowed."""
+        """Handle a control message from an interior; raise `AmqpError` if it is invalid."""
         pulse = self._pulses.get(connection)
         if pulse is None:
             return
@@ -177,33 +177,33 @@ class EdgeRouter:
         self._note()
 
     def open_route(self, address: Address, side: int) -> bool:
-        """Open a path to the interior for a message to an address that has no consumer here.
+        """Try to open a path to the interior for a message to an address without a consumer.
 
-        Return whether the address now has a consumer that the message can wait for. A message that
-        came from an interior, whose `side` is `MESH`, does not go back there.
+        Return whether the address now has a consumer that the message can wait for. `side` is where
+        the message came from; a message from an interior (`MESH`) is not sent back to interiors.
         """
         return side != MESH and self.proxies.open_route(address)
 
     def is_known(self, name: str) -> bool:
-        """Return whether an address with this name may exist beyond the uplinks."""
+        """Return whether an address of this name may have a consumer beyond the uplinks."""
         return self.proxies.may_be_beyond(name)
 
     def is_unreachable(self, name: str) -> bool:
-        """Return whether a name refers to another router that no interior can reach."""
+        """Return whether a name is an address at another router that no interior can reach."""
         return self.proxies.is_nowhere(name)
 
     def uplink_state(self, connection: Connection) -> tuple[bool | None, str | None]:
-        """Return whether an uplink is active, and the reason; (None, None) for other peers."""
+        """Return whether an uplink is active, and why; (None, None) for any other connection."""
         if connection not in self._pulses:
             return None, None
         uplink = self.uplinks.links.get(connection.number)
         return (None, None) if uplink is None else (uplink.is_active, uplink.reason)
 
     def takes(self, connection: Connection, text: str, *, is_sender: bool) -> bool:
-        """Return whether a peer may attach a link to an address.
+        """Return whether a peer may attach a link to the address `text`.
 
-        An interior may attach senders only: to an address at this router, or to one for which this
-        edge has a receiver on the same connection.
+        An interior may attach senders only, and only to an address of this router or to an address
+        that this router receives on the same connection.
         """
         if connection not in self._pulses:
             return True
@@ -215,7 +215,7 @@ class EdgeRouter:
         self.forwarder.network.note_edges()
 
     def finish(self) -> None:
-        """Process the changes of a turn, at its end."""
+        """Process the changes of this turn. Call this at the end of the turn."""
         if self._fresh:
             fresh, self._fresh = self._fresh, {}
             now = self.forwarder.turn.now
@@ -229,7 +229,7 @@ class EdgeRouter:
     # The clock.
 
     def tick(self, now: float) -> None:
-        """Do all work that is due."""
+        """Close silent uplinks, send heartbeats, and do all other work that is due."""
         for connection, pulse in list(self._pulses.items()):
             age_s = now - pulse.heard_at
             if age_s >= self.plan.max_age_s:

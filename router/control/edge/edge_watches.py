@@ -1,8 +1,9 @@
-"""Tell edge routers which of their watched addresses have consumers elsewhere.
+"""Report to edge routers whether the addresses that they watch have consumers elsewhere.
 
-An edge watches the addresses that it has senders for. It sends messages here only if there is a
-consumer elsewhere: at this router, at another edge, or at another interior. The changes of a turn
-are sent together, at its end; if there are very many addresses, some are examined in later turns.
+An edge watches the addresses that its clients use. It sends messages for such an address to this
+router only if there is a consumer at this router, at another edge or at another interior. All
+changes of a turn are sent at the end of the turn; if there are very many, some addresses are
+examined in later turns.
 """
 
 from __future__ import annotations
@@ -41,14 +42,14 @@ _APART: Final = {FALLBACK_PHASE: FALLBACK, MANAGERS_PHASE: MANAGEMENT_WRITERS}
 
 
 def key_of_address(address: Address) -> str:
-    """Return the key by which routers advertise an address in use."""
+    """Return the key under which routers advertise this address."""
     return key_of(address)
 
 
 def split_key(key: str) -> tuple[str, int]:
-    """Return the name and the phase of an address's key.
+    """Return the name and the phase of the address that a key stands for.
 
-    Raises `AmqpError` if the key is not that of an address.
+    Raises `AmqpError` if the key does not stand for an address.
     """
     phase = key[1:2]
     if key[:1] == MOBILE and len(key) > 2:
@@ -60,7 +61,7 @@ def split_key(key: str) -> tuple[str, int]:
 
 
 class EdgeWatches:
-    """Addresses that one edge watches.
+    """Record of the addresses that one edge watches.
 
     `side` is the side of the edge's links; `send` sends a message to the edge.
     """
@@ -77,7 +78,7 @@ class EdgeWatches:
 
 
 class Watches:
-    """Addresses that the edges of one interior router watch."""
+    """Register of the addresses that an interior's edges watch."""
 
     def __init__(self, forwarder: Forwarder) -> None:
         self.forwarder = forwarder
@@ -95,9 +96,9 @@ class Watches:
     # Messages of edges.
 
     def received(self, watcher: EdgeWatches, message: Watch) -> None:
-        """Update the addresses that an edge watches, and send it the state of each new one.
+        """Add and remove addresses that an edge watches; schedule a report on each added address.
 
-        Raises `AmqpError` if a key is not the key of an address, or if there are too many.
+        Raises `AmqpError` if a key does not stand for an address, or if the edge watches too many.
         """
         for key in message.removed:
             self._remove(watcher, key)
@@ -113,7 +114,7 @@ class Watches:
             self._note(watcher, key)
 
     def left(self, watcher: EdgeWatches) -> None:
-        """Forget the watches of an edge that has left, or that now uses another uplink."""
+        """Forget the addresses watched over an uplink that has ended or is no longer active."""
         deferred = self.forwarder.turn.deferred
         states, watcher.sent_states = watcher.sent_states, {}
         deferred.forget(pop_items(watcher.due))
@@ -147,12 +148,12 @@ class Watches:
     # Changes.
 
     def address_changed(self, address: Address) -> None:
-        """Note that an address has gained or lost a consumer at this router."""
+        """Note that an address may have gained or lost a consumer at this router."""
         if self.by_key:
             self.key_changed(key_of_address(address))
 
     def key_changed(self, key: str) -> None:
-        """Note that the address of a key has gained or lost a consumer somewhere in the network."""
+        """Examine again the watched address, or the addresses at an edge, that `key` stands for."""
         if key.startswith(EDGE):
             for phase in ("0", MANAGERS_PHASE):
                 self._note_all(mobile_key(f"{AT_AN_EDGE}{key[1:]}/", phase))
@@ -164,11 +165,11 @@ class Watches:
             self.key_changed(mobile_key(key[2:]))
 
     def paths_changed(self) -> None:
-        """Examine addresses at other routers again, as the reachable routers have changed."""
+        """Examine watched addresses at other routers again, as the reachable routers changed."""
         self._note_all(MOBILE)
 
     def _note_all(self, start: str) -> None:
-        """Examine all addresses at routers or edges again whose keys begin with `start`."""
+        """Examine watched addresses at routers and edges again if their keys begin with `start`."""
         if self._placed:
             self._starts[start] = None
             if not self._is_noting:
@@ -198,7 +199,7 @@ class Watches:
     # Messages to edges.
 
     def send_changes(self) -> None:
-        """Send each edge the changes that were found so far. Call this at the end of a turn."""
+        """Send each edge the changes found so far. Call this at the end of a turn."""
         if not self._due:
             return
         due, self._due = self._due, {}
@@ -214,7 +215,7 @@ class Watches:
                 watcher.send(message)
 
     def _look_at_due(self, watcher: EdgeWatches) -> Iterator[None]:
-        """Determine the present state of all keys that are due for an edge."""
+        """Determine the present state of an edge's due keys, and queue the changes to send."""
         while watcher.due:
             keys, watcher.due = watcher.due, {}
             for key in keys:
@@ -232,7 +233,10 @@ class Watches:
             self._note_watcher(watcher)
 
     def state_of(self, key: str, side: int) -> tuple[bool, int]:
-        """Return whether an address has a consumer outside of `side`, and its treatment."""
+        """Return whether an address has consumers, and the treatment of the address.
+
+        `key` stands for the address. Consumers at this router do not count if they are on `side`.
+        """
         name, phase = split_key(key)
         table = self.forwarder.table
         address = table.in_use(table.own_name(name), 0 if phase == MANAGEMENT_WRITERS else phase)
@@ -260,7 +264,7 @@ class Watches:
         return any(consumer.side != side for place in places for consumer in place.consumers)
 
     def _is_there(self, name: str, side: int) -> bool:
-        """Return whether the router or edge that a name refers to can be reached."""
+        """Return whether a name is an address at a router or an edge that can be reached."""
         reach = self.forwarder.reach
         if name.startswith(TOPOLOGICAL):
             router = name[len(TOPOLOGICAL) :].partition("/")[0]

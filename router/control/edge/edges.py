@@ -1,9 +1,9 @@
-"""Edge routers that are connected to an interior.
+"""Edge routers that are connected to this interior.
 
-Each connection of an edge has a side of its own. The network knows the edge by its id. Links that
-an edge attaches are ordinary links with that side. Messages to addresses at an edge
-(`_edge/<id>/…`) are sent over proxy links that this router attaches. The connection is closed if
-the edge is silent for longer than it has announced.
+Each edge connection is a side of its own, and all its links have that side. Other routers know an
+edge by its id. Messages to addresses at an edge (`_edge/<id>/…`) are sent over proxy links that
+this router attaches. A connection is closed if its edge is silent for longer than the limit that
+the edge has announced.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ THINGS_A_LINK: Final = 4
 
 
 class Edge:
-    """Connection from an edge router; an edge may have several."""
+    """Connection from an edge router; an edge router may have several."""
 
     def __init__(
         self, connection: Connection, router: str, watcher: EdgeWatches, now: float
@@ -73,7 +73,7 @@ class Edge:
 
 
 class Edges:
-    """Edge routers that are connected here."""
+    """Handler of all edge routers that are connected to this interior."""
 
     def __init__(self, forwarder: Forwarder, port: ControlLinks) -> None:
         self.forwarder = forwarder
@@ -109,7 +109,7 @@ class Edges:
     def connection_came(
         self, connection: Connection, router: str, features: frozenset[str]
     ) -> None:
-        """Add an open connection from an edge whose control link can be used."""
+        """Add an edge's connection that is open and has a usable control link."""
         now = self.forwarder.turn.now
         watcher = EdgeWatches(next(self._sides), lambda message: self._tell(connection, message))
         edge = self.by_connection[connection] = Edge(connection, router, watcher, now)
@@ -129,7 +129,7 @@ class Edges:
         self.routes.left(connection)
 
     def message_received(self, connection: Connection, octets: bytes) -> None:
-        """Handle a control message from an edge; raise `AmqpError` if it is not allowed."""
+        """Handle a control message from an edge; raise `AmqpError` if it is invalid."""
         edge = self.by_connection.get(connection)
         if edge is None:
             return
@@ -162,7 +162,7 @@ class Edges:
             self.port.send(connection, octets)
 
     def _use(self, edge: Edge, *, is_active: bool) -> None:
-        """Make the connection of an edge active, or passive."""
+        """Make an edge's connection an active uplink, or put it on standby."""
         if edge.is_active == is_active:
             return
         edge.is_active = is_active
@@ -189,7 +189,7 @@ class Edges:
         self._note()
 
     def _leave(self, edge: Edge) -> None:
-        """Remove the proxy links from an uplink that is no longer active."""
+        """Retire the proxy links on an uplink that is no longer active."""
 
         def unwant(proxy: Proxy) -> None:
             if not edge.is_active:
@@ -209,7 +209,7 @@ class Edges:
         self._note()
 
     def open_route(self, address: Address, side: int) -> bool:
-        """Open a link to a connected edge for a message to an address that has no consumer.
+        """Open a proxy link to a connected edge for a message to an address at that edge.
 
         Return whether the address now has a consumer that the message can wait for. `side` is where
         the message came from; a message from the edge itself is not sent back.
@@ -222,19 +222,19 @@ class Edges:
         return bool(address.consumers)
 
     def is_known(self, name: str) -> bool:
-        """Return whether a name refers to an address at an edge that is connected here."""
+        """Return whether a name is an address at an edge with an active uplink to this router."""
         return self._edge_at(name) is not None
 
     def is_unreachable(self, name: str) -> bool:
-        """Return whether a name refers to an edge that is not connected to any known router."""
+        """Return whether a name is an address at an edge that no known router is connected to."""
         key = edge_key_in(name)
         reach = self.forwarder.reach
         return key is not None and key not in reach.own_interests and not reach.wanted.get(key)
 
     def uplink_state(self, connection: Connection) -> tuple[bool | None, str | None]:
-        """Return whether an edge uses its connection, and None: only the edge knows the reason.
+        """Return whether an edge's connection is an active uplink, and None for the reason.
 
-        For the connection of any other peer, both values are None.
+        Only the edge knows the reason. For any other connection, both values are None.
         """
         edge = self.by_connection.get(connection)
         return (None if edge is None else edge.is_active), None
@@ -253,7 +253,7 @@ class Edges:
         self.forwarder.network.note_edges()
 
     def finish(self) -> None:
-        """Process the changes of a turn, at its end."""
+        """Process the changes of this turn. Call this at the end of the turn."""
         if not self._is_seeing and (self._due or self._moved):
             self._is_seeing = True
             self.forwarder.turn.deferred.run_steps(self._seeings())
@@ -261,7 +261,7 @@ class Edges:
         self.routes.finish()
 
     def _seeings(self) -> Iterator[None]:
-        """Update the addresses that are due, and those at edges that have connected or left.
+        """Update the proxy links of addresses that are due, or whose edges have come or left.
 
         Addresses that become due meanwhile are updated first.
         """
@@ -296,7 +296,7 @@ class Edges:
     # The clock.
 
     def tick(self, now: float) -> None:
-        """Do all work that is due."""
+        """Close silent connections, give up idle proxy links, and do all other work that is due."""
         while self._deadlines and self._deadlines[0][0] <= now:
             _, _, edge = heapq.heappop(self._deadlines)
             if self.by_connection.get(edge.connection) is edge:
@@ -307,7 +307,7 @@ class Edges:
         self.lines.tick(now)
 
     def _check_due(self) -> Iterator[None]:
-        """Detach the proxy links of addresses that have had no senders for too long."""
+        """Detach the proxy links for addresses that have had no senders for too long."""
         for _ in range(len(self._idle)):
             address = self._first_idle()
             if address is None:
@@ -318,7 +318,7 @@ class Edges:
         self._is_checking = False
 
     def _first_idle(self) -> Address | None:
-        """Return the longest idle address if it has been idle for too long, otherwise None."""
+        """Return an address that has had no senders for too long; None if there is none."""
         address, since = next(iter(self._idle.items()), (None, inf))
         return address if since + IDLE_S <= self.forwarder.turn.now else None
 

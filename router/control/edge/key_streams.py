@@ -1,8 +1,8 @@
 """Send the states of very many keys over an uplink, a few in each turn.
 
-A key stands for an address or a link route. A new connection is sent all keys; changes are sent
-immediately. The state of a key is looked up only when the key is sent, so that a later message
-never has an older state.
+A key stands for an address or a link route. All keys are sent on a new connection; later changes
+are sent immediately. The state of a key is looked up only when the key is sent, so that no message
+has an older state than an earlier message.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ Say = Callable[[C, list[str]], None]
 
 
 class KeyStreams(Generic[C]):
-    """Keys that are still to be sent on connections.
+    """Sender of the states of queued keys, with one queue for each connection.
 
-    `say` is called with a connection and some keys, and sends their state.
+    `say(connection, keys)` sends the states of some keys on a connection.
     """
 
     def __init__(self, deferred: Deferred, say: Say[C]) -> None:
@@ -44,7 +44,7 @@ class KeyStreams(Generic[C]):
         self._deferred.start(_Part(self, connection, untold), STEPS_AT_ONCE)
 
     def drop(self, connection: C) -> None:
-        """Stop sending on a connection."""
+        """Drop the keys that are queued for a connection."""
         untold = self._untold.pop(connection, None)
         if untold is not None:
             untold.clear()

@@ -1,9 +1,10 @@
 """Messages between an edge router and an interior on their control link, and their encoding.
 
-Each is an AMQP message with one section, an amqp-value with a list: a symbol for the kind, and the
-fields. Additional fields and messages of unknown kinds are ignored, so that later versions can add
-to them. Anything else that cannot be decoded raises `AmqpError`. These messages are not part of the
-routing protocol: interior routers do not send them to each other.
+Each message is an AMQP message with one section, an amqp-value with a list. The list has a symbol
+for the kind of message, and then the fields. Additional fields and messages of unknown kinds are
+ignored, so that later versions can add some. Anything else that cannot be decoded raises
+`AmqpError`. These messages are not part of the routing protocol: interior routers do not send them
+to each other.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class Watch:
 
 @attrs.frozen
 class InteriorAddress:
-    """State of an address beyond the edge: whether it has consumers, and its treatment.
+    """State of an address beyond an uplink: whether it has consumers there, and its treatment.
 
     `treatment` is a constant of `router.core.model.address` such as `CLOSEST`, or
     `UNKNOWN_TREATMENT`.
@@ -86,9 +87,9 @@ class Reached:
 
 @attrs.frozen
 class Routes:
-    """Message from either end: keys of link routes that have containers, or no longer have any.
+    """Message from either end: keys of link routes that now have, or no longer have, containers.
 
-    If an edge sends it, the containers are at that edge. If an interior sends it, they are at any
+    In an edge's message, the containers are at that edge. In an interior's message, they are at any
     router except the receiving edge. The routing protocol uses the same keys.
     """
 
@@ -107,17 +108,17 @@ _ROUTES: Final = Symbol("ROUTES")
 
 
 class ControlLinks(Protocol):
-    """Access to the control links of a router."""
+    """Interface to send on a router's control links, and to close their connections."""
 
     def send(self, connection: Connection, octets: bytes) -> None:
-        """Queue a message after all earlier ones."""
+        """Queue an encoded message on a connection's control link, after all earlier messages."""
 
     def fail(self, connection: Connection, error: AmqpError) -> None:
-        """Close a connection with this error at the end of the turn; its links are then lost."""
+        """Close a connection with this error at the end of the turn."""
 
 
 def encode_message(message: Message) -> bytes:
-    """Return the octets of a message."""
+    """Return the AMQP encoding of a message."""
     return encode_value(Described(_VALUE, _fields(message)))
 
 
@@ -139,9 +140,9 @@ def _fields(message: Message) -> list[object]:
 
 
 def decode_message(octets: bytes) -> Message | None:
-    """Return the message, or None if its kind is unknown.
+    """Decode a message; return None if its kind is unknown.
 
-    Raises `AmqpError` if the octets are not a message, or its fields have other types.
+    Raises `AmqpError` if the octets are not a message, or a field has the wrong type or size.
     """
     if len(octets) > LONGEST_BYTES:
         raise _malformed(f"it has {len(octets)} octets; at most {LONGEST_BYTES} are allowed")
@@ -210,7 +211,7 @@ def _malformed(why: str) -> AmqpError:
 
 
 def work_of(message: Message | None) -> int:
-    """Return the work of handling a message, as the number of frames that take as much."""
+    """Return the work of handling a message, in units of the work of handling one frame."""
     match message:
         case Watch() | Routes():
             return WORK + WORK_A_KEY * (len(message.added) + len(message.removed))
@@ -223,9 +224,9 @@ def work_of(message: Message | None) -> int:
 
 
 def watches(changes: Iterable[tuple[str, bool]]) -> Iterator[Watch]:
-    """Yield messages of limited size that announce changes to the watched keys.
+    """Yield messages of limited size that add (True) and remove (False) watched keys.
 
-    The messages keep the order of the changes; only the last change of each key is announced.
+    Of several changes to one key, only the last is included.
     """
     for part in _parts(dict(changes).items()):
         added = tuple(key for key, is_watched in part if is_watched)
@@ -233,7 +234,7 @@ def watches(changes: Iterable[tuple[str, bool]]) -> Iterator[Watch]:
 
 
 def routes(changes: Iterable[tuple[str, bool]]) -> Iterator[Routes]:
-    """Yield messages of limited size that announce which link routes have containers."""
+    """Yield messages of limited size that announce which link routes, by key, have containers."""
     for part in _parts(dict(changes).items()):
         added = tuple(key for key, has_some in part if has_some)
         yield Routes(added, tuple(key for key, has_some in part if not has_some))

@@ -1,10 +1,11 @@
-"""Decide which proxy links an edge router wants, given its clients' senders and receivers.
+"""Decide which proxy links an edge router wants, from its clients' senders and receivers.
 
-If clients receive from an address, the edge receives from its interior, once for all of them. If
-clients send to an address, the edge watches it: the interior then reports whether the address has
-consumers elsewhere. While it has none, the edge sends no messages there. With the treatment
-closest, the edge also sends none while it has consumers of its own. A changed address is examined
-at the end of the turn, or in a later turn if there are very many (docs/decisions/0066-proxies.md).
+If clients receive from an address, the edge receives from its interior once, for all of them. The
+edge watches the addresses that its clients use: the interior reports whether they have consumers
+elsewhere. While an address has none, the edge sends no messages for it to the interior. With the
+treatment closest, the edge also sends none while the edge itself has consumers. Changed addresses
+are examined at the end of the turn; if there are very many, some are examined in later turns
+(docs/decisions/0066-proxies.md).
 """
 
 from __future__ import annotations
@@ -54,10 +55,10 @@ Watching = Callable[[Connection, list[tuple[str, bool]]], None]
 
 
 class Proxies:
-    """Proxy links of an edge router, whose id is `me`.
+    """Manager of an edge router's proxy links; `me` is the router's id.
 
-    `watch` is called with the connection of an uplink, and with the keys that are watched there
-    from now on (True) or no longer (False).
+    `watch(connection, changes)` sends changes of watched keys on an uplink: True for a key to
+    watch, False for a key to stop watching.
     """
 
     def __init__(self, forwarder: Forwarder, me: str, watch: Watching) -> None:
@@ -102,7 +103,7 @@ class Proxies:
         self.forwarder.network.note_edges()
 
     def use(self, connections: Iterable[Connection]) -> None:
-        """Make these the only active uplinks; the first one is the primary."""
+        """Make these connections the only active uplinks; the first one is the primary uplink."""
         before, self.reported_states = self.reported_states, {}
         for connection in connections:
             self.reported_states[connection] = before.get(connection) or ListedTable()
@@ -116,7 +117,7 @@ class Proxies:
         self._once_more = True
 
     def _leave(self, connection: Connection) -> None:
-        """Remove the proxy links from an uplink that is no longer active."""
+        """Retire the proxy links on an uplink that is no longer active."""
 
         def unwant(proxy: Proxy) -> None:
             if connection not in self.reported_states:
@@ -131,7 +132,7 @@ class Proxies:
             self._telling.drop(connection)
 
     def connection_lost(self, connection: Connection) -> None:
-        """Forget an uplink that has ended. If it was active, the caller calls `use` afterwards."""
+        """Forget an uplink that has ended. If it was active, the caller must call `use` next."""
         self.lines.connection_lost(connection)
         self._telling.drop(connection)
 
@@ -153,10 +154,10 @@ class Proxies:
                     self._treated_anew[place.key] = None
 
     def open_route(self, address: Address) -> bool:
-        """Open a path to the interior for a message to an address that has no consumer here.
+        """Try to open a path to the interior for a message to an address without a consumer.
 
-        Return whether the address now has a consumer, a proxy link or a hold, that the message can
-        wait for.
+        Return whether the address now has a consumer that the message can wait for: a proxy link or
+        a hold.
         """
         name = address.name
         if address.phase == FALLBACK or self._is_private(name, address):
@@ -175,7 +176,7 @@ class Proxies:
         return bool(address.consumers)
 
     def may_be_beyond(self, name: str) -> bool:
-        """Return whether an address that is unused here may have a consumer beyond the uplinks."""
+        """Return whether a locally unused address may have a consumer beyond the uplinks."""
         if name.startswith(self._mine) or not name or len(name.encode()) > LONGEST_NAME:
             return False
         if not self.reported_states:
@@ -184,13 +185,13 @@ class Proxies:
         return not self._is_known_unreached(mobile_key(name))
 
     def is_nowhere(self, name: str) -> bool:
-        """Return whether a name refers to another router that no interior can reach."""
+        """Return whether a name is an address at another router that no interior can reach."""
         if not _is_elsewhere(name) or name.startswith(self._mine):
             return False
         return self._is_known_unreached(mobile_key(name))
 
     def is_here(self, text: str) -> bool:
-        """Return whether an address belongs to this router, and exists."""
+        """Return whether the address `text` belongs to this router and exists."""
         table = self.forwarder.table
         name = address_name(text)
         if table.is_own_node(name):
@@ -198,7 +199,7 @@ class Proxies:
         return name.startswith(self._mine) and table.in_use(name) is not None
 
     def receives_over(self, connection: Connection, text: str) -> bool:
-        """Return whether this edge receives from an address over this uplink, possibly by lanes."""
+        """Return whether this edge receives from the address `text` over an uplink."""
         name = address_name(text)
         # the rules set the phase of a name
         enters = self.forwarder.table.phase_of(name, is_sender=True)
@@ -211,14 +212,14 @@ class Proxies:
         return all(place is not None and not place.is_reached for place in places)
 
     def _bounds(self, address: Address) -> Bounds | None:
-        """Return the bounds for held messages to an address; None if holding is not allowed."""
+        """Return the limits on held messages to an address, or None if none may be held."""
         rule = self.forwarder.table.rule_of(address.name)
         if rule is None or rule.hold is None or address.treatment == MULTICAST:
             return None
         return Bounds(*rule.hold)
 
     def _see_to_hold(self, key: str, address: Address, *, receives: bool, sends: bool) -> None:
-        """Hold messages to an address, if allowed and if no interior can take them now."""
+        """Start, change or end an address's hold for messages that no interior accepts now."""
         hold = self.holding.holds.get(address)
         places = [states.get(key) for states in self.reported_states.values()]
         if not places or (hold is not None and hold.use is Use.OPEN and None in places):
@@ -240,7 +241,7 @@ class Proxies:
             self.holding.set_hold(address, bounds, use)
 
     def hint(self, name: str) -> int | None:
-        """Return the treatment that an interior has reported for an address, or None."""
+        """Return the treatment that an interior has reported for an address; None if unknown."""
         for states in self.reported_states.values():
             place = states.get(mobile_key(name))
             if place is not None and place.treatment in (CLOSEST, BALANCED, MULTICAST):
@@ -250,7 +251,7 @@ class Proxies:
     # Updates of links, watches and holds.
 
     def finish(self) -> None:
-        """Process the changes of a turn, at its end."""
+        """Process the changes of this turn. Call this at the end of the turn."""
         self.forwarder.network.outward.lanes.finish()
         if not self._is_seeing and (self._due or self._once_more):
             self._is_seeing = True
@@ -263,7 +264,7 @@ class Proxies:
                 self._watch(connection, list(news.items()))
 
     def _seeings(self) -> Iterator[None]:
-        """Update the keys that are due and, if the active uplinks have changed, all keys.
+        """Update the proxy links of due keys and, if the active uplinks have changed, of all keys.
 
         Keys that become due meanwhile are updated first.
         """
@@ -322,7 +323,7 @@ class Proxies:
         self.forwarder.network.note_edges()
 
     def _first_of(self, idle: KeysByAge) -> str | None:
-        """Return the longest idle key if it has been idle for too long, otherwise None."""
+        """Return the oldest key of `idle` if it has been idle for too long, otherwise None."""
         key, since = idle.oldest() or (None, inf)
         return key if since + IDLE_S <= self.forwarder.turn.now else None
 
@@ -376,10 +377,10 @@ class Proxies:
             self.idle.add(key, self.forwarder.turn.now)
 
     def _unwatch(self, key: str) -> None:
-        """Stop watching an address that got no messages for a while.
+        """Stop watching an address that has been unused for a while.
 
-        Messages that still wait are sent and settled first, so that later ones cannot overtake them
-        on another link.
+        The address stays watched until its messages are sent and settled, so that later messages
+        cannot overtake them on another link.
         """
         self.idle.discard(key)
         address = self.forwarder.table.in_use(*split_key(key))
@@ -394,7 +395,7 @@ class Proxies:
         self._due[key] = None
 
     def _give_up(self, key: str) -> None:
-        """Forget that anonymous senders used an address, unless it has unsettled messages."""
+        """Forget that anonymous senders used an address, unless messages wait or are unsettled."""
         self._asked.discard(key)
         address = self.forwarder.table.in_use(*split_key(key))
         if address is not None and (address.waiting.count or _is_under_way(address)):
@@ -402,14 +403,14 @@ class Proxies:
         self._due[key] = None
 
     def _is_multicast(self, key: str, address: Address | None) -> bool:
-        """Return whether an address is multicast: two paths would then make two copies."""
+        """Return whether an address is multicast: a second path would then duplicate messages."""
         if address is not None and address.treatment == MULTICAST:
             return True
         places = (states.get(key) for states in self.reported_states.values())
         return any(place is not None and place.treatment == MULTICAST for place in places)
 
     def _is_private(self, name: str, address: Address) -> bool:
-        """Return whether an address is at this router only."""
+        """Return whether an address is used at this router only, and so needs no proxy link."""
         if not name or len(name.encode()) > LONGEST_NAME:
             # such a name does not fit into a message
             return True
@@ -423,12 +424,12 @@ def _has_local(ends: Iterable[Producer | Consumer]) -> bool:
 
 
 def _is_under_way(address: Address) -> bool:
-    """Return whether a delivery to an interior is unsettled, or a multicast copy still waits."""
+    """Return whether an address has deliveries to interiors that are unsettled or waiting."""
     return any(
         end.side == MESH and (end.link.unsettled or end.waiting.count) for end in address.consumers
     )
 
 
 def _is_elsewhere(name: str) -> bool:
-    """Return whether a name refers to another router, and cannot have receivers here."""
+    """Return whether a name contains a location: the router or the edge of its receivers."""
     return name.startswith((AT_AN_EDGE, TOPOLOGICAL))

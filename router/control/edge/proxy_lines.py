@@ -32,9 +32,9 @@ class ProxyLine(SupervisedLink[ProxyLink]):
 
 
 class ProxyLines(LinkSupervisor[ProxyLine]):
-    """Proxy links of a router.
+    """Supervisor of a router's proxy links.
 
-    `side_of` returns the side of a connection. `cost` is that of the path to the receivers.
+    `side_of` returns the side of a connection. `cost` is the cost of the path to the receivers.
     """
 
     peer = "router"
@@ -49,12 +49,12 @@ class ProxyLines(LinkSupervisor[ProxyLine]):
         self._lines: dict[Connection, dict[Proxy, ProxyLine]] = {}
 
     def every(self) -> Iterator[ProxyLine]:
-        """Yield all lines that are wanted."""
+        """Yield the wanted lines of all connections."""
         for lines in self._lines.values():
             yield from lines.values()
 
     def of(self, connection: Connection) -> list[Proxy]:
-        """Return the proxies that are wanted on a connection."""
+        """Return the proxy links that are wanted on a connection."""
         return list(self._lines.get(connection, ()))
 
     def line(self, connection: Connection, proxy: Proxy) -> ProxyLine | None:
@@ -72,7 +72,7 @@ class ProxyLines(LinkSupervisor[ProxyLine]):
         self.keep_attached(line)
 
     def unwant(self, connection: Connection, proxy: Proxy) -> None:
-        """Quiesce a link, and detach it once its deliveries are settled."""
+        """Quiesce a proxy link, and detach it once its deliveries are settled."""
         line = self.line(connection, proxy)
         if line is not None:
             self.retire(line)
@@ -93,7 +93,7 @@ class ProxyLines(LinkSupervisor[ProxyLine]):
     # Attaching.
 
     def make(self, line: ProxyLine, number: int) -> ProxyLink:
-        """Make a link whose name is made of its direction, a number and its address."""
+        """Create a link for an attempt, with a name made of direction, `number` and address."""
         proxy = line.proxy
         way = "in" if proxy.receives else "out"
         name = f"proxy.{way}.{number}.{proxy.name}"
@@ -107,7 +107,7 @@ class ProxyLines(LinkSupervisor[ProxyLine]):
         line.error = None
 
     def failed(self, line: ProxyLine) -> None:
-        """Count a failure."""
+        """Count the failure of a line."""
         self.failures += 1
 
     def retry_s(self, line: ProxyLine) -> float:

@@ -1,8 +1,8 @@
 """Link routes between an edge and its interiors: each end advertises those with containers.
 
-Both ends advertise their routes on every open connection, even if it is on standby, so that an
-uplink that becomes active already has all routes. Links are forwarded on active uplinks only. While
-an edge has no active uplink, it keeps the last routes: a link to such a container is refused, and
+Link routes are advertised on every open connection, even if it is on standby, so that an uplink
+that becomes active already has all routes. Links are forwarded on active uplinks only. While an
+edge has no active uplink, it keeps the last routes: a link that matches one of them is refused, and
 is not attached to an address of the same name. If there are very many routes, some are added and
 removed in later turns (docs/decisions/0072-link-routes-of-edges.md).
 """
@@ -56,15 +56,15 @@ TellAll = Callable[[Iterable[Connection], Message], None]
 
 
 def route_bytes(key: str) -> int:
-    """Return the octets to charge for a link route that a peer advertises by this key."""
+    """Return how many octets to charge to a peer for advertising a link route with this key."""
     tokens = min(MAX_TOKENS, 1 + key.count("/") + key.count("."))
     return account.ROUTE_BYTES + TOKEN_BYTES * tokens + TIMES_KEPT * account.text_bytes(key)
 
 
 class AdvertisedRoutes:
-    """Link routes that the router at the other end of a connection has advertised.
+    """Set of link routes that the peer of an uplink has advertised.
 
-    While the connection is in use, each route has an outlet there: links can be forwarded to it.
+    While the uplink is active, each route has an outlet, by which links are forwarded to the peer.
     """
 
     def __init__(self, link_routes: LinkRoutes, connection: Connection, router: str) -> None:
@@ -89,10 +89,10 @@ class AdvertisedRoutes:
         self.settled: Callable[[], None] = lambda: None
 
     def change(self, added: Iterable[str], removed: Iterable[str]) -> None:
-        """Add keys that have containers, and remove keys that no longer have any.
+        """Add and remove link routes by key, as the peer advertises them.
 
-        Raises `AmqpError` for an invalid key, and if an edge advertises too many. Excess keys of an
-        interior are only ignored, because the edge needs its uplink.
+        Raises `AmqpError` for an invalid key, and if an edge advertises too many. If an interior
+        does, the excess is ignored, because the edge needs its uplink.
         """
         keys = self.keys = ListedTable() if self.keys is None else self.keys
         for key in removed:
@@ -122,12 +122,12 @@ class AdvertisedRoutes:
         self._see_to_outlets()
 
     def _count(self, by: int, key: str) -> None:
-        """Charge for a key; `by` is 1 if it was added and -1 if it was removed."""
+        """Charge the peer for an added key (`by` is 1), or release the charge (`by` is -1)."""
         self._octets += by * len(key.encode())
         self.connection.account.charge(account.ROUTES, by * route_bytes(key))
 
     def _has_no_room(self, octets: int) -> bool:
-        """Return whether an interior's key exceeds a limit; raise `AmqpError` if an edge's does."""
+        """Return whether an interior advertises too much; raise `AmqpError` if an edge does."""
         assert self.keys is not None
         if self.connection.is_client:
             return (
@@ -145,14 +145,14 @@ class AdvertisedRoutes:
         raise AmqpError(Condition.RESOURCE_LIMIT_EXCEEDED, reason)
 
     def should_log(self) -> bool:
-        """Return whether the number of refused keys has grown enough to be logged again."""
+        """Return whether the count of refused keys has grown enough to be logged again."""
         if self.refused < self._said_at:
             return False
         self._said_at = self.refused * LOG_FACTOR
         return True
 
     def use(self, *, is_open: bool) -> None:
-        """Start or stop forwarding links by these routes; if there are many, in later turns."""
+        """Start or stop forwarding links by these routes, in later turns if there are many."""
         if self.is_open == is_open:
             return
         self.is_open = is_open
@@ -211,7 +211,7 @@ class AdvertisedRoutes:
 
 
 class EdgeLinkRoutes:
-    """Link routes of an edge: those that it advertises, and those that its interiors advertise."""
+    """Handler of link routes at an edge: its own, and those that its interiors advertise."""
 
     def __init__(self, forwarder: Forwarder, tell: Tell) -> None:
         self.forwarder = forwarder
@@ -239,7 +239,7 @@ class EdgeLinkRoutes:
         self._say(connection, [(key, True) for key in self.forwarder.reach.own_interests])
 
     def left(self, connection: Connection) -> None:
-        """Remove an uplink that has ended. If it was active, the caller calls `use` afterwards."""
+        """Remove an uplink that has ended. If it was active, the caller must call `use` next."""
         self._supporting.pop(connection, None)
         advertised = self.advertised.pop(connection)
         if advertised.is_open:
@@ -248,7 +248,7 @@ class EdgeLinkRoutes:
             advertised.leave()
 
     def received(self, connection: Connection, message: Routes) -> None:
-        """Update an interior's link routes; raise `AmqpError` for an invalid key."""
+        """Update the link routes of an interior; raise `AmqpError` for an invalid key."""
         advertised = self.advertised[connection]
         advertised.change(message.added, message.removed)
         if advertised.should_log():
@@ -258,15 +258,15 @@ class EdgeLinkRoutes:
         self._see_to()
 
     def use(self, connections: Iterable[Connection]) -> None:
-        """Make these the active uplinks."""
+        """Make these connections the active uplinks."""
         self._used = list(connections)
         self._see_to()
 
     def _see_to(self) -> None:
-        """Use the routes of the active uplinks, and then close those of all other uplinks.
+        """Open outlets for routes of the active uplinks, and then close those of all other uplinks.
 
-        The routes of a lost uplink stay until an active uplink has advertised its routes. In this
-        way, a route that two uplinks have is never missing.
+        The routes of a lost uplink are kept until an active uplink has advertised its routes, so
+        that a route that both uplinks have is never missing.
         """
         used = [self.advertised[each] for each in self._used if each in self.advertised]
         spoken = [each for each in used if each.keys is not None]
@@ -288,7 +288,7 @@ class EdgeLinkRoutes:
         self.forwarder.network.note_edges()
 
     def finish(self) -> None:
-        """Send the changes of a turn to the interiors, at the end of the turn."""
+        """Send the changes of this turn to the interiors. Call this at the end of the turn."""
         reach = self.forwarder.reach
         if not reach.own_changes:
             return
@@ -302,7 +302,7 @@ class EdgeLinkRoutes:
 
 
 class InteriorLinkRoutes:
-    """Link routes of an interior's edges, and the keys that it advertises to each edge.
+    """Handler of link routes at an interior: those of its edges, and those advertised to them.
 
     Nearly always all edges are sent the same keys, so these are recorded and encoded only once.
     """
@@ -321,7 +321,7 @@ class InteriorLinkRoutes:
         forwarder.link_routes.watchers.append(self._changed)
 
     def came(self, connection: Connection, router: str, features: frozenset[str]) -> None:
-        """Add an edge's connection, and advertise there the link routes of the other routers."""
+        """Add an edge's connection, and advertise the link routes of other routers to the edge."""
         known = self.forwarder.link_routes
         self.advertised[connection] = AdvertisedRoutes(known, connection, router)
         if FEATURE not in features:
@@ -347,7 +347,7 @@ class InteriorLinkRoutes:
             self._tell((connection,), message)
 
     def advertised_to(self, connection: Connection) -> list[str]:
-        """Return the keys that were advertised to an edge as routes with containers."""
+        """Return the keys of the link routes that were advertised to an edge."""
         edge = self.advertised[connection].router
         return [key for key, only in self._said.items() if only != edge]
 
@@ -369,7 +369,7 @@ class InteriorLinkRoutes:
             advertised.use(is_open=is_active)
 
     def received(self, connection: Connection, message: Routes) -> None:
-        """Update an edge's link routes; raise `AmqpError` for an invalid key, or too many keys."""
+        """Update the link routes of an edge; raise `AmqpError` if a key is invalid or in excess."""
         advertised = self.advertised[connection]
         added = []
         for key in message.added:
@@ -395,7 +395,7 @@ class InteriorLinkRoutes:
             self.forwarder.network.note_edges()
 
     def _note_said(self, key: str, route: Route | None) -> None:
-        """Record the present state of a key as the one that was last sent."""
+        """Record the present state of a key, which stands for `route`, as the state sent last."""
         edges = _edges_of(route)
         if len(edges) > 1:
             self._said[key] = None
@@ -405,7 +405,7 @@ class InteriorLinkRoutes:
             self._said.pop(key, None)
 
     def finish(self) -> None:
-        """Send the changes of a turn to the edges, at the end of the turn."""
+        """Send the changes of this turn to the edges. Call this at the end of the turn."""
         if not self._due:
             return
         due, self._due = self._due, {}
@@ -434,9 +434,9 @@ class InteriorLinkRoutes:
 
 
 def _edges_of(route: Route | None) -> set[str | None]:
-    """Return the edges at which a route has containers, with None for containers elsewhere.
+    """Return the ids of the edges where a route has containers; None stands for other places.
 
-    At most two are returned, as no caller needs more.
+    At most two elements are returned, as no caller needs more.
     """
     found: set[str | None] = set()
     if route is None:

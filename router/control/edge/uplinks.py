@@ -1,8 +1,8 @@
 """Choose which of an edge router's connections to interior routers are active.
 
 Up to the wanted number of connections are active; the others are on standby. An active uplink stays
-active while it is open, because switching back would cost senders their credit. If it is lost, the
-first one on standby replaces it, in the order of the configuration. A new uplink waits briefly if a
+active while it is open, because a switch would cost senders their credit. If it is lost, the first
+uplink on standby, in the order of the configuration, replaces it. A new uplink waits briefly if a
 preferred one has not connected yet. Two connections to the same interior are never both active.
 
 This module does no I/O: connections are identified by number, and `take` returns the changes
@@ -21,7 +21,7 @@ SETTLE_S: Final = 0.5
 
 
 class UplinkChange(NamedTuple):
-    """Change of an uplink: it has become active, or is on standby again."""
+    """Change of an uplink, which has become active or is on standby again."""
 
     connection: int
     is_active: bool
@@ -29,10 +29,10 @@ class UplinkChange(NamedTuple):
 
 @attrs.define
 class Uplink:
-    """Uplink, with the connector that made it and the router that it leads to.
+    """Uplink, with the connector that opened it and the id of the interior that it leads to.
 
-    `reason` explains to operators why it is active or on standby. `since` is when that last
-    changed, and `came` is when the connection opened, both in seconds.
+    `reason` explains to operators why the uplink is active or on standby. `since` is when it last
+    became active or went on standby, and `came` is when it opened, both in seconds.
     """
 
     connection: int
@@ -45,9 +45,9 @@ class Uplink:
 
 
 class Uplinks:
-    """Uplinks of an edge router, of which at most `wanted` are active.
+    """Set of an edge router's uplinks, of which at most `wanted` are active.
 
-    `order` has the names of its connectors, in order of preference.
+    `order` has the names of the router's connectors, in order of preference.
     """
 
     def __init__(self, order: Iterable[str] = (), wanted: int = 1) -> None:
@@ -61,7 +61,7 @@ class Uplinks:
         self.configure(order, wanted, 0.0)
 
     def configure(self, order: Iterable[str], wanted: int, now: float) -> None:
-        """Set how many uplinks are wanted, and their order.
+        """Set how many active uplinks are wanted, and the preferred order of the connectors.
 
         Active uplinks stay active, unless there are too many.
         """
@@ -72,7 +72,7 @@ class Uplinks:
         self._choose(now)
 
     def came(self, connection: int, connector: str, router: str, now: float) -> None:
-        """Add a connection to an interior that is open and can be used."""
+        """Add an open and usable connection to the interior `router`."""
         self.links[connection] = Uplink(connection, connector, router, now, now)
         self._choose(now)
 
@@ -95,7 +95,7 @@ class Uplinks:
         return sorted(changes, key=lambda change: change.is_active)
 
     def active(self) -> list[Uplink]:
-        """Return the active uplinks; the first is the primary, for messages with only one path."""
+        """Return the active uplinks; the first is the primary, used if only one path is allowed."""
         used = [uplink for uplink in self.links.values() if uplink.is_active]
         return sorted(used, key=lambda uplink: (uplink.since, self._rank(uplink)))
 
@@ -116,7 +116,7 @@ class Uplinks:
             uplink.reason = self._reason(uplink, routers)
 
     def _is_ready(self, uplink: Uplink, now: float) -> bool:
-        """Return whether an uplink can become active: no preferred one is about to connect."""
+        """Return whether an uplink need not wait any longer for a preferred one to connect."""
         if now - uplink.came >= SETTLE_S:
             return True
         here = {each.connector for each in self.links.values()}

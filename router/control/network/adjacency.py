@@ -1,8 +1,8 @@
-"""Neighbours of the router: connect the routing protocol to the connections and to the core.
+"""Neighbours of the router: connect the routing protocol to the connections and the core.
 
-The protocol knows neither connections nor the core. Its input is messages, and links that are added
-and lost; its output is messages to send, and changes to the network, which are written to
-`RoutingState` for the core. The messages of a turn are sent together, at its end.
+The protocol itself knows neither of them. This module gives it messages and notices of connections,
+sends its messages, and writes its changes to the network to `RoutingState` for the core. The
+messages of a turn are sent together, at the end of the turn.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ OPEN_RCVD = int(ConnectionState.OPEN_RCVD)
 
 
 class Neighbours:
-    """Connections to other routers; `membership` is the identity of this router."""
+    """Handler of the connections to other routers; `membership` is the identity of this router."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class Neighbours:
 
     @property
     def messages(self) -> Counter[tuple[str, str]]:
-        """Return the number of control messages by direction and opcode."""
+        """Return the count of control messages by direction and opcode."""
         return self._outboxes.messages
 
     @property
@@ -132,7 +132,7 @@ class Neighbours:
         return float(self.forwarder.turn.now)
 
     def set_timing(self, timing: Timing) -> None:
-        """Set the times of the protocol."""
+        """Set the intervals and time limits of the routing protocol."""
         self.timing = timing
         if self.protocol is not None:
             self.protocol.set_timing(timing, self.now)
@@ -144,7 +144,7 @@ class Neighbours:
             self.protocol.set_limits(limits)
 
     def change_costs(self, costs: Mapping[Endpoint, int | None]) -> None:
-        """Change the costs of connections by endpoint; None means that the endpoint is removed."""
+        """Change costs by endpoint (listener or connector); None means that it was removed."""
         self._costs.change(costs)
         if self.protocol is not None:
             for peering in self.peerings.values():
@@ -176,13 +176,13 @@ class Neighbours:
         )
 
     def peering_of(self, connection: Connection) -> Peering | None:
-        """Return the peering of a connection, if it is open and leads to another router."""
+        """Return the state of an open connection to another router; None for other connections."""
         return self._by_connection.get(connection)
 
     # Events of connections.
 
     def event_received(self, connection: Connection, event: object) -> None:
-        """Handle an event of a connection, such as its open; the core has already handled it."""
+        """Handle a connection's event, such as its open, after the core has handled the event."""
         if connection.settings.role not in ROLES:
             return
         if isinstance(event, OpenReceived):
@@ -194,7 +194,7 @@ class Neighbours:
             self._closed(connection, event)
 
     def _judge(self, connection: Connection) -> Peer:
-        """Return the peer's identity; raises `AmqpError` if it cannot be a neighbour."""
+        """Return the peer's identity; raise `AmqpError` if the peer cannot be a neighbour."""
         peer = check_peer(
             self.membership, connection.settings, connection.is_client, connection.remote_open
         )
@@ -282,7 +282,7 @@ class Neighbours:
     # Control links.
 
     def attach_received(self, link: Link) -> None:
-        """Answer the control link that a peer has attached. Raises `AmqpError`."""
+        """Answer a control link that a peer has attached; raise `AmqpError` to refuse it."""
         peering = self._by_connection.get(link.session.connection)
         if peering is None:
             control_links.refuse(link)
@@ -290,7 +290,7 @@ class Neighbours:
         peering.control.attach_received(self.forwarder, link)
 
     def send(self, connection: Connection, octets: bytes) -> None:
-        """Queue a message on the control link of a connection."""
+        """Queue an encoded message on the control link of a connection."""
         peering = self._by_connection.get(connection)
         if peering is not None:
             most = control_links.MAX_QUEUED_TO_EDGE
@@ -348,7 +348,7 @@ class Neighbours:
         return has_changed
 
     def _go_on(self) -> bool:
-        """Do some of the deferred work; return whether there are changes for the core."""
+        """Do some of the deferred work; return whether neighbours got credit for more messages."""
         if self.protocol is None or self._inboxes is None:
             return False
         # messages first, so that their effects are advertised in the same turn
@@ -370,7 +370,7 @@ class Neighbours:
         return self._outboxes.can_flush
 
     def go_on(self, now: float) -> None:
-        """Allow some of the deferred work in this turn."""
+        """Allow `finish` to do some of the deferred work in this turn."""
         self._may_want = bool(self._news)
         self._may_go_on = True
         if self.protocol is not None and self.reach.own_changes:
@@ -383,7 +383,7 @@ class Neighbours:
                 peering.connection.close(AmqpError(condition, why, Scope.CONNECTION))
 
     def _act(self, change: Change) -> bool:
-        """Put a change of the protocol into effect; return whether it concerns the core."""
+        """Put an output of the protocol into effect; return whether it concerns the core."""
         if isinstance(change, Send):
             peering = self.peerings.get(change.link)
             if peering is not None and peering.admit(change.message):

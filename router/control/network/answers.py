@@ -14,7 +14,7 @@ from router.control.network.tables import Table
 
 
 class Answers:
-    """Tables that neighbours have requested and that are not sent yet.
+    """Record of the tables that neighbours have requested and that are not sent yet.
 
     `table_of` returns the table of a router, and `is_good` whether a table may be sent to others.
     """
@@ -33,7 +33,7 @@ class Answers:
         self._cutting: Steps[None] | None = None
 
     def request_received(self, link: RouterLink, request: MobileRequest) -> None:
-        """Note the tables that a neighbour requests, and send those that are known."""
+        """Record the tables that a neighbour requests, and send those that are available."""
         # a table that is requested several times in one message is sent once
         for wish in {each.router: each for each in request.wishes}.values():
             table = self._table_of(wish.router)
@@ -48,7 +48,7 @@ class Answers:
                 self._serve_one(link, table)
 
     def serve_all(self, link: RouterLink) -> None:
-        """Send the tables that a neighbour waits for, as it has room for messages again."""
+        """Send a neighbour the tables that it waits for, as its queue has room again."""
         for router in list(link.requested_tables):
             table = self._table_of(router)
             if table is not None:
@@ -71,7 +71,7 @@ class Answers:
         return bool(self._to_cut) or self._cutting is not None
 
     def work(self, most: int) -> None:
-        """Divide large requested tables into messages, but do about `most` work only (`steps`)."""
+        """Divide large requested tables into messages, with at most about `most` work (`steps`)."""
         while most > 0 and self.is_behind:
             if self._cutting is None:
                 router = next(iter(self._to_cut))

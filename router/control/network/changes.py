@@ -22,8 +22,8 @@ class Send:
 class PathsChanged:
     """Change to the paths through the network.
 
-    `neighbours` has the connection in use to each neighbour, and `paths` the path to each router
-    that can be reached; `tree_of` returns the tree of a root.
+    `neighbours` has the number of the connection in use, by neighbour. `paths` has the path to each
+    router that can be reached. `tree_of` returns the multicast tree of a root.
     """
 
     neighbours: Mapping[str, int]
@@ -33,10 +33,10 @@ class PathsChanged:
 
 @attrs.frozen
 class InterestChanged:
-    """Possible change of another router's interest in these keys.
+    """Possible change of a router's interest in some addresses, which are given by their keys.
 
-    `now` returns a router's present interest in a key, or None. With `whole`, the keys are all
-    those of a router that has become reachable or unreachable.
+    `now(router, key)` returns the present interest, or None. If `whole`, `keys` has all keys of a
+    router that has become reachable or unreachable.
     """
 
     router: str
@@ -46,17 +46,16 @@ class InterestChanged:
 
     @property
     def changes(self) -> list[tuple[str, Interest | None]]:
-        """Return the present interest for each key."""
+        """Return each key with the router's present interest in it."""
         return [(key, self.now(self.router, key)) for key in self.keys]
 
 
 @attrs.frozen
 class LimitReached:
-    """Limit that was reached, so that routers or addresses beyond it are ignored.
+    """Report that a limit was reached, so that routers or addresses beyond it are ignored.
 
-    `what` is `routers` or `addresses`, `of` is the neighbour or the router that advertises them,
-    and `kept` is the number of those that are kept. `most` is the limit: a number or, with
-    `in_octets`, the memory for them.
+    `what` is `routers` or `addresses`, `of` is the id of the router that advertises them, and
+    `kept` is how many are kept. `most` is the limit: a count or, if `in_octets`, octets of memory.
     """
 
     what: str
@@ -68,7 +67,7 @@ class LimitReached:
 
 @attrs.frozen
 class LinkFailed:
-    """Connection to close with an error; the protocol has already removed it."""
+    """Request to close a connection with an error; the protocol has already removed it."""
 
     link: int
     condition: str
@@ -77,11 +76,11 @@ class LinkFailed:
 
 @attrs.frozen
 class Conflict:
-    """Id that two routers use.
+    """Conflict of two routers with the same id.
 
-    `ours` and `theirs` are their instances, and `link` is the connection on which the conflict was
-    seen, if the other router is a neighbour. With `gives_way` the id is this router's own, and the
-    other router keeps it, as the neighbour `told_by` reports.
+    `ours` and `theirs` are the instances of the known router and of the other one. `link` is the
+    connection to the other router, if that is a neighbour. If `gives_way`, the id is this router's
+    own and the other router keeps it, as the neighbour `told_by` reports.
     """
 
     router: str
@@ -93,8 +92,8 @@ class Conflict:
 
     @property
     def words(self) -> str:
-        """Return a description for operators."""
-        gives_way = "this one leaves the network, since"
+        """Return a description of the conflict for operators."""
+        gives_way = "this router leaves the network, since"
         who = gives_way if self.gives_way else "in addition to the known router,"
         when = "later" if self.theirs > self.ours else "earlier"
         told = f", as the neighbour {self.told_by} reports" if self.told_by is not None else ""

@@ -1,7 +1,7 @@
-"""Charge neighbours' connections for the routers and addresses that they advertise.
+"""Charge neighbours' connections for the addresses that the neighbours advertise.
 
-The octets of address tables are counted for the neighbour that first advertised each router
-(`MobileAddresses.octets_told`). As they change with every message, they are charged only
+The memory of a router's address table counts for the neighbour that first advertised that router
+(`MobileAddresses.octets_told`). As these counts change with every message, they are charged only
 periodically.
 """
 

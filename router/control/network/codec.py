@@ -2,7 +2,7 @@
 
 The list begins with the opcode, a symbol; the fields follow in the order of the message's class.
 Additional items are reserved for later versions and ignored. Everything else is checked: decoding
-takes time and memory in proportion to the input, and returns a message or raises `AmqpError`.
+returns a message or raises `AmqpError`, with time and memory in proportion to the input.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ MALFORMED: Final = "trioute:malformed-control-message"
 
 @attrs.frozen
 class FieldCodec(Generic[T]):
-    """Codec of a field; `read` raises AmqpError, or ValueError with a reason."""
+    """Codec of one field of a message; `read` raises ValueError or AmqpError for a bad value."""
 
     write: Callable[[T], object]
     read: Callable[[object], T]
@@ -155,9 +155,10 @@ def _read_options(value: object) -> m.Options:
 
 
 def _record(kind: type[R], *fields: AnyCodec, optional: int = 0) -> FieldCodec[R]:
-    """Return the codec of a list with the fields of a class; additional items are ignored.
+    """Return a codec for objects of a class, which are encoded as lists of their fields.
 
-    The last `optional` fields may be missing; they then have their defaults.
+    Additional items are ignored. The last `optional` fields may be missing, and have their
+    defaults.
     """
     names = _names(kind, fields)
     return FieldCodec(_writer(names, fields), _reader(kind, names, fields, optional))
@@ -309,7 +310,7 @@ _HEARSAY: Final = LinkStateCodec(_STATE.read, _STATE.write)
 
 
 def encode_control(message: m.Message) -> bytes:
-    """Return the octets of a whole AMQP message for a control message."""
+    """Return a control message encoded as a whole AMQP message."""
     if type(message) is m.LinkStateUpdate:
         return _HEARSAY.encode(message)
     kind = _KINDS[message.opcode]
@@ -317,9 +318,9 @@ def encode_control(message: m.Message) -> bytes:
 
 
 def decode_control(octets: Buffer) -> m.Message:
-    """Return the control message in a whole AMQP message.
+    """Decode a control message from a whole AMQP message.
 
-    Raises AmqpError at connection scope for any error in it.
+    Raises AmqpError at connection scope for any error in the message.
     """
     return do_all(read_control(octets))
 

@@ -1,8 +1,8 @@
 """Compare a neighbour's and this router's view of the network; request missing parts.
 
-Two neighbours send each other digests of their views. If some differ, they send each other the rows
-that these digests cover, and each requests the entries that are newer at the other. This is done
-when a connection comes into use, and periodically, so that any loss is noticed.
+Two neighbours send each other digests of their views. If some digests differ, the neighbours
+exchange the rows that those digests cover, and request what is newer at the other. Views are
+compared when a connection comes into use, and periodically, so that any loss is noticed.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ class Comparison:
         self.differences = 0
 
     def rows(self) -> list[Row]:
-        """Return the rows of all routers, this router's first."""
+        """Return the row of every known router, this router's first."""
         found = [Row(*self._own_row())]
         found += [self._place_of(router)[0] for router in self._states.records]
         return found
 
     def summary(self) -> tuple[int, ...]:
-        """Return the digest of each bucket, over the rows of all routers."""
+        """Return a digest for each bucket (group of routers), over the rows of its routers."""
         sums = list(summary([Row(*self._own_row())]))
         for router in self._states.records:
             _, bucket, digest = self._place_of(router)
@@ -64,7 +64,7 @@ class Comparison:
         return own.router, own.instance, self.own_seq, own.seq, own.digest
 
     def note(self, router: str) -> None:
-        """Compute the row of a changed router now, so that not all are computed together later."""
+        """Compute the row of a changed router now, so that less is left to compute later."""
         self._place_of(router)
 
     def forget(self, router: str) -> None:
@@ -100,11 +100,11 @@ class Comparison:
             self._links.send(link, message)
 
     def summary_received(self, link: RouterLink, message: Summary) -> None:
-        """Keep a neighbour's digests; only the last ones received in a turn are answered."""
+        """Keep a neighbour's digests for `answer`; digests received later replace them."""
         link.summary = message.digests
 
     def answer(self) -> None:
-        """Send neighbours the rows of those buckets whose digests differ."""
+        """Answer neighbours' digests: send the rows of the buckets whose digests differ."""
         asking = [
             link
             for link in self._links.carriers.values()
@@ -134,7 +134,7 @@ class Comparison:
             self._links.send(link, Rows(number + 1 < len(parts), tuple(part)))
 
     def rows_received(self, link: RouterLink, message: Rows, now: float) -> None:
-        """Request the entries that are newer at a neighbour."""
+        """Request the link state and addresses that are newer at a neighbour, as its rows show."""
         missing: list[str] = []
         share = MOST_ROUTERS // max(1, len(self._links.carriers))
         waiting = sum(teller == link.router for _, teller in self.asked.values())
@@ -157,7 +157,7 @@ class Comparison:
             link.rows_came = True
 
     def tick(self, now: float) -> None:
-        """Give up requests that are overdue, and mark the neighbours that are in sync."""
+        """Give up overdue requests; if nothing is missing, mark the neighbours as in sync."""
         if self._first_until <= now:
             for router in [each for each, (until, _) in self.asked.items() if until <= now]:
                 del self.asked[router]

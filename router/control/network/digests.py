@@ -1,8 +1,8 @@
 """64-bit digests that show whether two tables differ.
 
-The digest of a table is the sum of those of its entries, modulo 2**64. So it does not depend on
-their order, and an update costs no more than the change. Digests detect mistakes; they are not a
-defence against a router that lies.
+The digest of a table is the sum of its entries' digests, modulo 2**64. So the order of the entries
+does not matter, and an update costs no more than the change. Digests detect mistakes; they are no
+defence against forgery.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def _number(octets: bytes) -> int:
 
 
 def entry_digest(key: str, terms: int) -> int:
-    """Return the digest of one address, over `terms` and then its key in UTF-8.
+    """Return the digest of one address, computed over `terms` and then the key in UTF-8.
 
     `terms` is the octet that encodes the treatment of the address (`messages.TERMS`).
     """
@@ -35,18 +35,18 @@ def table_digest(entries: Iterable[tuple[str, int]]) -> int:
 
 
 def bucket_of(router: str) -> int:
-    """Return the bucket of a router, by its id."""
+    """Return the bucket (group of routers) that a router belongs to by its id."""
     return _number(router.encode()) % BUCKETS
 
 
 def row_digest(row: Row) -> int:
-    """Return the digest of the data that is known about one router."""
+    """Return the digest of a row, which has the data known about one router."""
     numbers = (row.instance, row.seq, row.mobile_seq, row.digest)
     return _number(b"".join(each.to_bytes(8, "big") for each in numbers) + row.router.encode())
 
 
 def summary(rows: Iterable[Row]) -> tuple[int, ...]:
-    """Return the digest of each bucket."""
+    """Return the digest of each bucket: the sum of the digests of its rows."""
     sums = [0] * BUCKETS
     for row in rows:
         sums[bucket_of(row.router)] += row_digest(row)

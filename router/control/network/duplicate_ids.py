@@ -1,12 +1,12 @@
 """Decide which of two routers with one id keeps it, and which withdrawals to believe.
 
-The older router, the winner, keeps the id (docs/decisions/0069-one-id.md). It floods a withdrawal:
-all routers then forget the younger one, the loser.
+The older router, the winner, keeps the id (docs/decisions/0069-one-id.md) and floods a withdrawal.
+All routers then forget the younger router, the loser.
 
-Any router could forge a withdrawal. It is therefore believed only if the winner can be seen: its
-link state was received, and a router that it names as its neighbour names it too. A neighbour of
-the loser does not count, unless its link to that id appeared after the loser last sent link state
-(docs/decisions/0081-who-is-believed.md).
+Any router could forge a withdrawal. A withdrawal is therefore believed only if the winner can be
+seen: the winner's link state was received, and a neighbour named there names the winner's id too. A
+neighbour of the loser does not count, unless its link to that id appeared after the loser last sent
+link state (docs/decisions/0081-who-is-believed.md).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Key = tuple[str, int]
 
 
 class _Heard:
-    """Neighbours in the link state of an instance, and when it was sent, by this router's clock."""
+    """Link state of an instance: the neighbours, and when it was sent, by this router's clock."""
 
     __slots__ = ("links", "sent_at")
 
@@ -40,9 +40,9 @@ class _Heard:
 
 
 class DuplicateIds:
-    """Routers that use the id of a known router, or of this one.
+    """Record of routers that use the id of a known router or of this one.
 
-    `forget` is called with the id and instance of each router that is withdrawn.
+    `forget(router, instance)` is called for each router that is withdrawn.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class DuplicateIds:
         self.news: list[Conflict] = []
 
     def count(self) -> int:
-        """Return the number of remembered instances that are not the newest of their ids."""
+        """Return how many instances are remembered that are not the newest with their ids."""
         return sum(map(len, self._heard.values())) + len(self._states.replaced)
 
     def waiting(self) -> list[Withdrawal]:
@@ -77,14 +77,14 @@ class DuplicateIds:
     # Messages and their effects.
 
     def refused(self, link: RouterLink, known: int) -> None:
-        """Note that a neighbour is refused because another router, instance `known`, has its id."""
+        """Record that a neighbour is refused: another router, instance `known`, has the same id."""
         self.conflicts += 1
         self.news.append(Conflict(link.router, known, link.instance, link.number))
 
     def claimed(self, instance: int, now: float) -> bool:
-        """Withdraw a later instance that uses this router's id; return whether that is news.
+        """Withdraw a later instance that uses this router's id.
 
-        `now` is in seconds.
+        Return whether the withdrawal is new. `now` is in seconds.
         """
         if not self._states.withdraw(self._me, instance, now, self._instance):
             return False
@@ -95,9 +95,9 @@ class DuplicateIds:
         return True
 
     def state_heard(self, link: RouterLink, aged: Aged, now: float) -> None:
-        """Remember link state of an instance that is not the newest of its id.
+        """Remember the link state of an instance that is not the newest with its id.
 
-        Call `judge_waiting` afterwards: this may decide whether a pending withdrawal is accepted.
+        Call `judge_waiting` afterwards, as this link state may confirm a waiting withdrawal.
         """
         state = aged.state
         if self._states.is_too_old(aged):
@@ -110,7 +110,7 @@ class DuplicateIds:
         heard[state.router, state.instance] = _Heard(state, sent_at)
 
     def judge_waiting(self, state: LinkState, now: float) -> None:
-        """Judge again the withdrawals that may have waited for this link state."""
+        """Judge again the waiting withdrawals that this link state may confirm."""
         for teller, several in list(self._waiting.items()):
             for each in list(several):
                 if each.router == state.router or each.router in state.links:
@@ -128,7 +128,7 @@ class DuplicateIds:
         self._judge(link.router, message, now)
 
     def _judge(self, teller: str, message: Withdrawal, now: float) -> None:
-        """Believe a withdrawal, and flood it, if its winner can be seen; `teller` has sent it."""
+        """Accept and flood a withdrawal from the neighbour `teller` if its winner can be seen."""
         if not self._is_there(message):
             return
         for several in self._waiting.values():
@@ -148,7 +148,7 @@ class DuplicateIds:
     # Whether the winner can be seen.
 
     def _is_there(self, message: Withdrawal) -> bool:
-        """Return whether the winner is a neighbour, or is confirmed by another router."""
+        """Return whether a withdrawal's winner is a neighbour or is confirmed by another router."""
         router = message.router
         carrier = self._links.carriers.get(router)
         if carrier is not None and carrier.instance == message.winner:
@@ -169,7 +169,7 @@ class DuplicateIds:
         return neighbour not in shared or record.appeared.get(router, sent_at) > sent_at
 
     def _loser(self, router: str, instance: int) -> tuple[Collection[str], float]:
-        """Return the neighbours of the loser, and when it last sent link state."""
+        """Return the neighbours of the loser, and when the loser last sent link state."""
         if router == self._me:
             return self._links.carriers, float("inf")
         record = self._states.records.get(router)
@@ -178,7 +178,7 @@ class DuplicateIds:
         return (), float("-inf")
 
     def _said_by(self, router: str, instance: int) -> Iterator[Collection[str]]:
-        """Yield the neighbours that an instance names, according to each source."""
+        """Yield the neighbours named in each known link state of an instance."""
         for record in (self._states.records.get(router), self._states.replaced.get(router)):
             if record is not None and record.state.instance == instance:
                 yield record.state.links

@@ -1,9 +1,9 @@
 """Keep the ids of edge routers unique across all interiors.
 
-Of two edges with one id at the same interior, the first to connect stays as long as it sends
-heartbeats. If they are at different interiors, these notice it because interiors advertise their
-edges: the edge that started first keeps the id, and the other is turned away.
-(docs/decisions/0073-one-edge-of-an-id.md)
+Of two edges with one id at the same interior, the first to connect keeps the id while it sends
+heartbeats. If the edges are at different interiors, the one that started first keeps the id, and
+the other is turned away. Interiors notice such edges because they advertise their edges to each
+other (docs/decisions/0073-one-edge-of-an-id.md).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Tell = Callable[[str, str], None]
 
 
 class EdgeIds:
-    """Edges that are connected here, and those with the same ids elsewhere.
+    """Record of the edges at this router, and of edges with the same ids at other interiors.
 
     `fail` closes a connection with a condition and a reason; `tell` reports a duplicate id; `now`
     returns the turn's time, in seconds.
@@ -52,17 +52,17 @@ class EdgeIds:
         reach.on_wanted.append(self._wanted_changed)
 
     def came(self, peering: Peering) -> None:
-        """Add a connection of an edge."""
+        """Add a connection from an edge."""
         self._peerings.setdefault(peering.peer.router, {})[peering.number] = peering
 
     def left(self, peering: Peering) -> None:
-        """Remove a connection that has ended."""
+        """Remove an edge's connection that has ended."""
         peerings = self._peerings.get(peering.peer.router, {})
         if peerings.pop(peering.number, None) is not None and not peerings:
             del self._peerings[peering.peer.router]
 
     def judge(self, peer: Peer) -> None:
-        """Raise `AmqpError` if another edge already has the id of an edge that connects."""
+        """Raise `AmqpError` if another edge already has the id of `peer`, which is connecting."""
         for peering in list(self._peerings.get(peer.router, {}).values()):
             if peering.peer.instance == peer.instance:
                 continue
@@ -76,7 +76,7 @@ class EdgeIds:
             self._fail(
                 peering,
                 NetworkCondition.SILENT,
-                "another edge router has connected with the same id, and this one was silent",
+                "another edge router has connected with the same id, and this edge was silent",
             )
         earliest = min(self._elsewhere.get(peer.router, ()), default=peer.instance)
         if earliest < peer.instance:
@@ -84,7 +84,7 @@ class EdgeIds:
             raise AmqpError(NetworkCondition.DUPLICATE_ID, words)
 
     def tick(self, now: float) -> None:
-        """Forget the edges that were turned away and did not connect again."""
+        """Stop advertising edges that were turned away some time ago and did not connect again."""
         while self._away:
             key, since = next(iter(self._away.items()))
             if since + AWAY_S > now:
@@ -93,7 +93,7 @@ class EdgeIds:
             self._reach.set_own_interest(key, None)
 
     def _wanted_changed(self, key: str) -> None:
-        """Handle a change to what other interiors advertise about connected and refused edges."""
+        """Handle a change in what other interiors advertise about connected and refused edges."""
         run = edge_run_in(key) if key.startswith((EDGE_RUN, EDGE_AWAY)) else None
         if run is None:
             return
@@ -117,7 +117,7 @@ class EdgeIds:
             del self._elsewhere[edge]
 
     def _compare(self, edge: str, instance: int) -> None:
-        """Turn away the edges here that started later than an instance elsewhere."""
+        """Turn away edges with this id that started later than `instance` at another interior."""
         words = None
         for peering in list(self._peerings.get(edge, {}).values()):
             if peering.peer.instance > instance:
@@ -139,7 +139,7 @@ class EdgeIds:
         )
 
     def _is_used(self, edge: str, instance: int) -> bool:
-        """Return whether an edge is active here that has the same id and started earlier."""
+        """Return whether an active edge at this router has the id and started before `instance`."""
         return any(
             peering.peer.instance < instance
             and edge_run_key(edge, peering.peer.instance) in self._reach.own_interests

@@ -10,7 +10,7 @@ Endpoint = tuple[bool, str]
 
 
 class ConnectionSettings(Protocol):
-    """Settings of a connection, which its listener or connector had when it began."""
+    """Settings that a connection got from its listener or connector when it was opened."""
 
     @property
     def endpoint(self) -> str:
@@ -26,7 +26,7 @@ class Connection(Protocol):
 
     @property
     def is_client(self) -> bool:
-        """Return whether this router made the connection."""
+        """Return whether this router opened the connection."""
 
     @property
     def settings(self) -> ConnectionSettings:
@@ -34,13 +34,13 @@ class Connection(Protocol):
 
 
 class EndpointCosts:
-    """Costs that have changed since the router started."""
+    """Record of costs of listeners and connectors that changed since the router started."""
 
     def __init__(self) -> None:
         self._changed: dict[Endpoint, int] = {}
 
     def change(self, costs: Mapping[Endpoint, int | None]) -> None:
-        """Note new costs; None means that the listener or connector is removed."""
+        """Record new costs; None means that the listener or connector was removed."""
         for endpoint, cost in costs.items():
             if cost is None:
                 self._changed.pop(endpoint, None)

@@ -1,4 +1,4 @@
-"""Determine whether a newly started router has learned the state of its network."""
+"""Determine whether a newly started router has received the state of its network."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PATIENCE_S: Final = 10.0
 
 
 class FirstSync:
-    """First synchronisation after the start; once done, it stays done.
+    """First synchronisation of a router with its network; once done, it stays done.
 
     `unreached` returns the names of the connectors to other routers that have not connected yet.
     """
@@ -26,7 +26,10 @@ class FirstSync:
         self._is_over = False
 
     def missing_reason(self) -> str | None:
-        """Return a description of what is still missing, for operators; None if nothing is."""
+        """Return why the synchronisation is not done yet, for operators; None once it is done.
+
+        It also counts as done after `PATIENCE_S`.
+        """
         if not self._is_over:
             reason = self._reason()
             if reason is not None and self._network.now < self._until:

@@ -1,4 +1,4 @@
-"""Compute the cheapest paths through the network, the same at each router.
+"""Compute the cheapest paths through the network, with the same result at each router.
 
 The parent of a router in a root's tree is the neighbour on a cheapest path from the root or, if
 there are several, the one with the smallest id. Costs are at least 1, so the parents form a tree
@@ -23,9 +23,10 @@ _AT_ONCE: Final = 64
 
 @attrs.frozen
 class ShortestPaths:
-    """Cheapest paths from one router to all that can be reached.
+    """Cheapest paths from the router `root` to all routers that can be reached.
 
-    `order` has the routers by distance, beginning with the root; `cost` and `parent` are by id.
+    `order` has the ids of these routers by distance, beginning with the root. `cost` and `parent`
+    have the cost of the path to each router, and the router before it on the path.
     """
 
     root: str
@@ -34,7 +35,7 @@ class ShortestPaths:
     parent: dict[str, str]
 
     def paths(self) -> dict[str, Path]:
-        """Return the next hop from the root, and the cost, to each router."""
+        """Return the path from the root to each other router, as its next hop and cost."""
         return do_all(self.find_paths())
 
     def find_paths(self) -> Steps[dict[str, Path]]:
@@ -51,7 +52,7 @@ class ShortestPaths:
 
 
 class Graph:
-    """Graph of the network; links that only one of their ends advertises are ignored."""
+    """Graph of the network; links that only one of the two routers advertises are ignored."""
 
     def __init__(self, links: Mapping[str, Mapping[str, int]]) -> None:
         self.edges: dict[str, list[tuple[str, int]]] = {
@@ -62,7 +63,7 @@ class Graph:
     def after(self, links: Mapping[str, Mapping[str, int]], changed: Collection[str]) -> Graph:
         """Return the graph of `links`, or this graph if nothing has changed.
 
-        `links` may differ from the links of this graph only for the routers in `changed`.
+        Only the routers in `changed` may have other links in `links` than in this graph.
         """
         return do_all(self.find_after(links, changed))
 

@@ -1,7 +1,7 @@
 """Path from this router to another, hop by hop, as far as this router knows the network.
 
-Each router on the path decides for itself; this is its decision if it knows the same network. The
-path is for display only; no message is routed by it.
+Each router on the path chooses the next hop itself, so the real path may differ while their views
+of the network differ. The path is for display only; no message is routed by it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ MOST_ROUTERS = 256
 
 
 class Hops:
-    """Paths through one network, computed once for each router; `paths` are those from `me`."""
+    """Cache of the paths from each router of one network; `paths` are those from `me`."""
 
     def __init__(self, graph: Graph, me: str, paths: Mapping[str, Path]) -> None:
         self._graph = graph
@@ -24,9 +24,9 @@ class Hops:
         self._paths: dict[str, Mapping[str, Path]] = {me: paths}
 
     def to(self, router: str) -> list[str]:
-        """Return all routers on the path to a router, this one first; empty if it is unknown.
+        """Return the routers on the path to `router`, this router first; empty if there is no path.
 
-        In a large network only this router, the next hop and the last one are returned.
+        In a large network only this router, the next hop and `router` are returned.
         """
         path = self._paths[self._me].get(router)
         if path is None:

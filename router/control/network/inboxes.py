@@ -1,8 +1,8 @@
 """Process the messages from neighbours in limited batches.
 
-Each turn does a limited amount of this work, and neighbours take turns, so that neither clients nor
-other neighbours wait for one that sends very many messages. Each neighbour's messages keep their
-order.
+Each turn processes a limited amount, alternating between neighbours, so that neither clients nor
+other neighbours wait for a neighbour that sends very many messages. Each neighbour's messages keep
+their order.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ MOST_UNNOTED: Final = 8192
 
 
 class Inboxes:
-    """Messages from all neighbours that wait to be processed.
+    """Set of queues with the messages from neighbours that wait to be processed.
 
-    `read` is called with the opcode and the size of each message, and `fail` closes the connection
-    of a peer that sends a malformed one.
+    `read(opcode, octets)` is called with the size of each decoded message. `fail(peering, error)`
+    closes the connection of a neighbour that has sent a malformed message.
     """
 
     def __init__(
@@ -60,15 +60,15 @@ class Inboxes:
         self._waiting[peering] = None
 
     def drop(self, peering: Peering) -> None:
-        """Drop the messages from a neighbour."""
+        """Drop the queued messages from a neighbour."""
         peering.inbox.clear()
         peering.head = None
         self._waiting.pop(peering, None)
 
     def work(self, now: float, most: int = MOST_AT_ONCE) -> list[Peering]:
-        """Process messages with about `most` addresses; return the neighbours that may send more.
+        """Process some messages; return the neighbours whose queues have room again.
 
-        `now` is in seconds.
+        Messages with about `most` addresses are processed. `now` is in seconds.
         """
         self._emptied.clear()
         while most > 0:

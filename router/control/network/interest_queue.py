@@ -1,4 +1,4 @@
-"""Queue changes to the interest of other routers in addresses until the core has noted them.
+"""Queue changes of other routers' interest in addresses until the core has noted them.
 
 Noting very many changes takes long, so other work is done in between, and more changes may arrive.
 Therefore only the keys of the addresses are queued: the interest is looked up when a key is noted.
@@ -17,7 +17,7 @@ _AT_ONCE = 32
 
 
 class _Waiting:
-    """Queued keys of one router, in the order in which they arrived."""
+    """Queue of one router's keys, in the order in which they arrived."""
 
     def __init__(self) -> None:
         self.several: deque[Collection[str]] = deque()
@@ -42,11 +42,10 @@ class _Waiting:
 
 
 class InterestQueue:
-    """Keys of addresses whose interest is yet to be noted in `reach`.
+    """Queue of the keys of addresses for which interest is yet to be noted in `reach`.
 
-    `interest` returns a router's present interest in a key.
-
-    Routers take turns, so that one whose interest changes all the time does not delay the others.
+    `interest(router, key)` returns a router's present interest in a key. Routers alternate, so that
+    one whose interest changes all the time does not delay the others.
     """
 
     def __init__(
@@ -63,12 +62,12 @@ class InterestQueue:
         return sum(waiting.count for waiting in self._waiting.values())
 
     def of_router(self, router: str) -> int:
-        """Return the number of queued keys of a router."""
+        """Return how many keys of a router are queued."""
         waiting = self._waiting.get(router)
         return 0 if waiting is None else waiting.count
 
     def add(self, router: str, keys: Collection[str], *, whole: bool = False) -> None:
-        """Queue keys of a router; with `whole` they are all its keys.
+        """Queue keys of a router; if `whole`, these are all keys of that router.
 
         A whole set replaces an earlier whole set of which no key was noted yet.
         """
@@ -91,7 +90,7 @@ class InterestQueue:
                 return
 
     def note(self, most: int) -> int:
-        """Note up to `most` keys; return how many were noted."""
+        """Note the interest for up to `most` queued keys; return how many were noted."""
         left = most
         while self._waiting and left > 0:
             router = next(iter(self._waiting))

@@ -7,11 +7,10 @@ from router.engine.outbox import Turn
 
 
 class LastAnomalies:
-    """Observer of the news of a network; `turn` provides the time.
+    """Record of the last anomalies in a network; `turn` provides the time.
 
-    `conflict` describes the last duplicate id, and `conflict_at` is when it was seen; `lost` is the
-    neighbour that was lost last, and `lost_at` is when it was lost. Each is None if that never
-    happened.
+    `conflict` describes the last duplicate id, and `conflict_at` is when it was seen. `lost` is the
+    neighbour that was lost last, and `lost_at` is when it was lost. All are None at first.
     """
 
     def __init__(self, turn: Turn) -> None:
@@ -22,7 +21,7 @@ class LastAnomalies:
         self.lost_at: float | None = None
 
     def heard(self, news: News) -> None:
-        """Record news that is an anomaly."""
+        """Record a piece of news if it is an anomaly."""
         if isinstance(news, DuplicateRouterId):
             self.conflict, self.conflict_at = f"{news.router}: {news.what}", self._turn.now
         elif isinstance(news, NeighbourLost):

@@ -1,6 +1,6 @@
 """Limits on the data kept from a neighbour's advertisements.
 
-Entries beyond a limit are ignored, and known ones stay: a limit never removes any.
+Entries beyond a limit are ignored. A limit never removes entries that are already known.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Limits:
 
 
 def limits_of(router: RouterSettings) -> Limits:
-    """Return the limits in a router's settings."""
+    """Return the routing protocol's limits from a router's settings."""
     return Limits(
         routers=router.max_routers_per_neighbour,
         addresses=router.max_addresses_per_router,

@@ -44,11 +44,11 @@ _U32_TWICE: Final = struct.Struct(">II")
 
 
 class _UnusualLayoutError(Exception):
-    """Unusual layout, or a malformed message."""
+    """Error for a message with an unusual layout, or for a malformed message."""
 
 
 class LinkStateCodec:
-    """Codec of link state with a cache.
+    """Codec of link state messages, with a cache.
 
     `read` makes a `LinkState` from a decoded value, and raises ValueError if that is impossible;
     `write` returns the value to encode.
@@ -64,7 +64,7 @@ class LinkStateCodec:
         self._decoded = 0
 
     def encode(self, message: LinkStateUpdate) -> bytes:
-        """Return the octets of the whole AMQP message."""
+        """Return the whole AMQP message for a link state update."""
         body = bytearray()
         for aged in message.states:
             octets = aged.state.octets or encode_value(self._write(aged.state))
@@ -79,7 +79,7 @@ class LinkStateCodec:
         return bytes(found)
 
     def decode(self, octets: Buffer) -> Steps[LinkStateUpdate | None]:
-        """Decode a whole AMQP message in steps; return None if the general decoder must do it."""
+        """Decode a whole AMQP message in steps; return None if it needs the general decoder."""
         data = bytes(octets)
         try:
             if not data.startswith(_HEAD):
@@ -105,7 +105,7 @@ class LinkStateCodec:
         return LinkStateUpdate(tuple(found)) if at == end else None
 
     def _aged_at(self, data: bytes, at: int, end: int) -> tuple[int, Aged]:
-        """Return the position after an aged link state, and the state."""
+        """Return the position after the aged link state at `at`, and that link state."""
         at, aged_end, count = _list_at(data, at)
         _, state_end, _ = _list_at(data, at)
         if count != 2 or aged_end > end or state_end > aged_end:
@@ -145,7 +145,7 @@ class LinkStateCodec:
 
 
 def _list_at(data: bytes, at: int) -> tuple[int, int, int]:
-    """Return where the items of a list begin and end, and their declared number."""
+    """Return where the items of the list at `at` begin and end, and their declared count."""
     code = data[at]
     if code == _LIST8:
         return at + 3, at + 2 + data[at + 1], data[at + 2]

@@ -1,8 +1,8 @@
-"""Link state of all other routers, the newest of each.
+"""Newest link state of each other router.
 
-The newest link state of a router is that of its largest instance and, of that instance, the one
-with the largest number.
-Link state that is not renewed in time is forgotten, and so is withdrawn link state.
+The newest link state of a router is that of the largest instance and, within the instance, the one
+with the largest sequence number. Link state is forgotten if it is not renewed in time, or if it is
+withdrawn.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ _NONE: Final[Mapping[str, float]] = {}
 
 
 class Record:
-    """Link state of a router, and the time, by this router's clock, when it was sent.
+    """Link state of a router, and when it was sent, by this router's clock.
 
-    `appeared` has the links that the router has added, with the time when it first advertised each.
+    `appeared` has the links that were added since the first known link state, with the time when
+    each was first advertised.
     """
 
     __slots__ = ("appeared", "sent_at", "state")
@@ -44,7 +45,7 @@ class Record:
 
 
 class LinkStates:
-    """Link state of all routers but this one."""
+    """Store of the newest link state of each other router."""
 
     def __init__(self, timing: Timing, limits: Limits | None = None) -> None:
         self.timing = timing
@@ -73,7 +74,7 @@ class LinkStates:
         return None if record is None else record.state.instance
 
     def is_news(self, router: str, instance: int, seq: int) -> bool:
-        """Return whether link state is newer than the known one of a router, and may be kept."""
+        """Return whether link state with this instance and number is new, and may be kept."""
         record = self.records.get(router)
         withdrawn = self._withdrawn.get(router, ())
         if instance in withdrawn:
@@ -85,7 +86,7 @@ class LinkStates:
         return (instance, seq) > (record.state.instance, record.state.seq)
 
     def take(self, aged: Aged, now: float, teller: str = "") -> LinkState | None:
-        """Keep new link state from a neighbour; return the link state that it replaces, if any."""
+        """Keep new link state from the neighbour `teller`; return the replaced state or None."""
         state = aged.state
         before = self.records.get(state.router)
         if before is None:
@@ -112,7 +113,7 @@ class LinkStates:
         return aged.age_ms >= self.timing.max_age_s * 1000
 
     def expire(self, now: float) -> list[str]:
-        """Forget link state that was not renewed in time; return the ids of those routers."""
+        """Forget link state that was not renewed in time; return the ids of its routers."""
         limit = now - self.timing.max_age_s
         over = [router for router, record in self.records.items() if record.sent_at <= limit]
         for router in over:
@@ -128,9 +129,10 @@ class LinkStates:
         return over
 
     def withdraw(self, router: str, instance: int, now: float, winner: int | None = None) -> bool:
-        """Forget the link state of an instance, and refuse it for a while.
+        """Forget the link state of a withdrawn instance, and refuse the instance for a while.
 
-        Return whether that is new. If an id has many withdrawals, only the `winner` may use it.
+        Return whether the withdrawal is new. If an id has many withdrawals, only the instance
+        `winner` may use the id.
         """
         instances = self._withdrawn.get(router, {})
         if instance in instances or len(instances) >= MOST_OF_AN_ID:
@@ -158,7 +160,7 @@ class LinkStates:
         return False
 
     def has_room(self, state: LinkState) -> bool:
-        """Return whether the links of a router fit into the limit of all links."""
+        """Return whether the links of a router fit within the limit on the links of all routers."""
         record = self.records.get(state.router)
         before = 0 if record is None else len(record.state.links)
         return len(state.links) <= before or self.links + len(state.links) - before <= MOST_LINKS
@@ -173,11 +175,11 @@ class LinkStates:
             del self.known[teller]
 
     def is_withdrawn(self, router: str, instance: int) -> bool:
-        """Return whether this instance has given way to another router with its id."""
+        """Return whether an instance was withdrawn, because another router has the same id."""
         return instance in self._withdrawn.get(router, ())
 
     def aged(self, routers: Iterable[str], now: float) -> Iterator[Aged]:
-        """Yield the link state of routers, with its age; leave out unknown routers."""
+        """Yield the link state of the known routers among these, with its age."""
         for router in routers:
             record = self.records.get(router)
             if record is not None:

@@ -35,7 +35,7 @@ OTHER_ID: Final = "trioute:other-router"
 
 
 class RouterLink:
-    """Connection to another router."""
+    """Connection to another router, with the state that the routing protocol has of it."""
 
     def __init__(
         self, number: int, router: str, instance: int, cost: int, version: int, now: float
@@ -68,12 +68,12 @@ class RouterLink:
 
     @property
     def cost(self) -> int:
-        """Return the cost of the connection: the larger of those that its two ends announce."""
+        """Return the cost of the connection: the larger of the two costs that its ends announce."""
         return max(self.own_cost, self.peer_cost)
 
 
 class RouterLinks:
-    """Connections to all other routers."""
+    """Set of the connections to all other routers, with the messages to send on them."""
 
     def __init__(self, me: str, instance: int, timing: Timing) -> None:
         self.me = me
@@ -98,32 +98,32 @@ class RouterLinks:
         return [link for link in self.by_number.values() if link.router == router]
 
     def has_room(self, router: str) -> bool:
-        """Return whether this router's link state, one message, has room for another neighbour."""
+        """Return whether this router's link state has room for another neighbour in one message."""
         routers = {router, *(link.router for link in self.by_number.values())}
         return sum(len(each.encode()) + 8 for each in routers) <= MOST_OCTETS
 
     def add(self, link: RouterLink) -> None:
-        """Add an open connection, and send a HELLO."""
+        """Add an open connection, and send a HELLO on it."""
         self.by_number[link.number] = link
         self.greet(link, link.heard_at)
 
     def remove(self, number: int) -> RouterLink | None:
-        """Remove a connection that has ended; return it, or None if it is unknown."""
+        """Remove a connection by its number; return it, or None if the number is unknown."""
         return self.by_number.pop(number, None)
 
     def fail(self, link: RouterLink, condition: str, why: str) -> None:
-        """Remove a connection, and request that it be closed."""
+        """Remove a connection, and request its close with a condition and a reason."""
         self.by_number.pop(link.number, None)
         self.failed.append(LinkFailed(link.number, condition, why))
 
     def greet(self, link: RouterLink, now: float) -> None:
-        """Send a HELLO."""
+        """Queue a HELLO on a connection."""
         heard = link.instance if link.is_heard else 0
         hello = Hello(self.me, self.instance, heard, link.own_cost, *link.trips.stamps(now))
         self._first.append(Send(link.number, hello))
 
     def hello_received(self, link: RouterLink, hello: Hello) -> None:
-        """Handle a HELLO: the router may become a neighbour, or stop being one."""
+        """Handle a HELLO: the peer may become a neighbour, or stop being one."""
         if (hello.router, hello.instance) != (link.router, link.instance):
             why = f"the HELLO of {link.router} has another id or instance than its open"
             self.fail(link, OTHER_ID, why)
@@ -153,18 +153,21 @@ class RouterLinks:
                 self.fail(link, SILENT, f"nothing was received from {link.router} for {most:g} s")
 
     def extend_deadlines(self, now: float) -> None:
-        """Give all neighbours more time: this router was stalled, and has yet to read messages."""
+        """Give all neighbours more time: this router was stalled, and has messages left to read."""
         least = now - self.timing.hello_max_age_s + self.timing.hello_interval_s
         for link in self.by_number.values():
             link.heard_at = max(link.heard_at, least)
 
     def next_silence(self) -> float:
-        """Return when the first neighbour will have been silent for too long."""
+        """Return the earliest time when a neighbour counts as silent for too long."""
         most = self.timing.hello_max_age_s
         return min((link.heard_at + most for link in self.by_number.values()), default=float("inf"))
 
     def elect(self) -> tuple[list[RouterLink], bool]:
-        """Elect the connections to use; return those that come into use, and whether any change."""
+        """Elect the connection to use for each neighbour.
+
+        Return the connections that come into use, and whether connections in use or costs changed.
+        """
         has_new_costs, self.has_new_costs = self.has_new_costs, False
         carriers: dict[str, RouterLink] = {}
         for link in self.by_number.values():
@@ -190,35 +193,35 @@ class RouterLinks:
         return begun, has_new_costs or before != self.carriers
 
     def measured(self) -> list[tuple[RouterLink, float]]:
-        """Return the connections with a round trip to report, and that time in seconds."""
+        """Return each connection that has a round trip to report, with that time in seconds."""
         found = ((link, link.trips.take_report()) for link in self.carriers.values())
         return [(link, trip_s) for link, trip_s in found if trip_s is not None]
 
     def costs(self) -> dict[str, int]:
-        """Return the costs of this router's links, as it advertises them."""
+        """Return the costs that this router advertises for its links, by neighbour."""
         return {router: link.cost for router, link in self.carriers.items()}
 
     # Messages.
 
     def send(self, link: RouterLink, message: Message) -> None:
-        """Send a message to one neighbour."""
+        """Queue a message to one neighbour."""
         self._then.append(Send(link.number, message))
 
     def flood(self, message: Message, but: str | None, *, first: bool = False) -> None:
-        """Send a message to all neighbours but one; with `first`, before all other messages."""
+        """Queue a message to all neighbours except `but`; if `first`, ahead of other messages."""
         sends = self._first if first else self._then
         sends.extend(
             Send(link.number, message) for router, link in self.carriers.items() if router != but
         )
 
     def flood_state(self, router: str, but: str | None) -> None:
-        """Send the link state of a router to all neighbours but one."""
+        """Queue the link state of a router to all neighbours except `but`."""
         for neighbour, link in self.carriers.items():
             if neighbour != but:
                 link.states_due[router] = None
 
     def flood_row(self, router: str, but: str | None) -> None:
-        """Send the row of a router to all neighbours but one."""
+        """Queue the row of a router to all neighbours except `but`."""
         for neighbour, link in self.carriers.items():
             if neighbour != but:
                 link.rows_due[router] = None
@@ -228,9 +231,10 @@ class RouterLinks:
         aged: Callable[[Iterable[str]], Iterable[Aged]],
         rows: Callable[[Iterable[str]], Iterable[Row]],
     ) -> list[Send]:
-        """Return all messages to send.
+        """Remove and return the queued messages, in the order in which to send them.
 
-        `aged` returns the link state of routers with its present age, `rows` their rows.
+        `aged` returns the link state of some routers with its present age; `rows` returns their
+        rows.
         """
         states: list[Send] = []
         told: list[Send] = []
@@ -270,7 +274,7 @@ def _size_of(aged: Aged) -> int:
 
 
 def portions(items: Iterable[T], size_of: Callable[[T], int]) -> Iterator[list[T]]:
-    """Yield items in batches that each fit into a message; `size_of` estimates their octets."""
+    """Yield items in batches that each fit into a message; `size_of` estimates an item's octets."""
     portion: list[T] = []
     octets = 0
     for item in items:

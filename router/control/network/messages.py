@@ -1,6 +1,6 @@
 """Messages of the routing protocol, from neighbour to neighbour, on the control links.
 
-None of them is routed through the network: messages for all routers are flooded from neighbour to
+No message is routed through the network: messages for all routers are flooded from neighbour to
 neighbour. The page docs/reference/inter-router-protocol.md describes the purpose and the encoding
 of each message; `codec` implements the encoding.
 """
@@ -26,10 +26,11 @@ TERMS = frozenset(t | s for t in range(5) for s in (0, ANNOTATIONS_BIT))
 
 @attrs.frozen
 class Hello:
-    """Greeting; `heard` is the peer's instance as seen by the sender on this connection, or 0.
+    """Greeting that routers send regularly on each connection.
 
-    `cost` is the connection's cost according to the sender; 0 means unchanged since its open. From
-    the `stamp`, `echo` and `held` of both ends, each end measures the round trip (`round_trips`).
+    `heard` is the peer's instance if the sender has received a HELLO from it, otherwise 0. `cost`
+    is the sender's cost of the connection; 0 means unchanged since the open. From `stamp`, `echo`
+    and `held`, each end measures the round trip (`round_trips`).
     """
 
     opcode: ClassVar[str] = "HELLO"
@@ -44,7 +45,7 @@ class Hello:
 
 @attrs.frozen
 class Summary:
-    """Digests of the sender's view of all routers, one for each of `digests.BUCKETS`."""
+    """Message with digests of the sender's view of the network, one for each bucket of routers."""
 
     opcode: ClassVar[str] = "RA"
     digests: tuple[int, ...]
@@ -52,7 +53,7 @@ class Summary:
 
 @attrs.frozen
 class Row:
-    """Summary of one router: versions of its link state and addresses, digest of the addresses."""
+    """Row: versions of a router's link state and addresses, and the digest of the addresses."""
 
     router: str
     instance: int
@@ -63,7 +64,7 @@ class Row:
 
 @attrs.frozen
 class Rows:
-    """Rows of the routers in buckets whose digests differ, or of some routers that have changed.
+    """Message with the rows of routers, because digests differ or because routers have changed.
 
     `more` is False only in the last message of an answer to a `Summary`.
     """
@@ -77,10 +78,10 @@ class Rows:
 class LinkState:
     """Link state of a router: the cost of each of its links, by the neighbour's id.
 
-    `seq` counts its link states since it started; `mobile_seq` and `digest` are those of its
-    addresses at that time. `options` is for additions of later versions; it is passed on unchanged.
-    `octets` is its encoding by `codec`, if that is known already. The object must not be modified:
-    equal states share it.
+    `seq` counts the router's link states since its start. `mobile_seq` and `digest` are the number
+    and the digest of its addresses at that time. `options`, for additions of later versions, is
+    passed on unchanged. `octets` is the encoding, if known. Do not modify the object, which is
+    shared.
     """
 
     router: str
@@ -103,7 +104,7 @@ class Aged:
 
 @attrs.frozen
 class LinkStateUpdate:
-    """Link state of routers."""
+    """Message with the link state of routers."""
 
     opcode: ClassVar[str] = "LSU"
     states: tuple[Aged, ...]
@@ -111,7 +112,7 @@ class LinkStateUpdate:
 
 @attrs.frozen
 class LinkStateRequest:
-    """Request for the link state of these routers."""
+    """Message that requests the link state of routers."""
 
     opcode: ClassVar[str] = "LSR"
     routers: tuple[str, ...]
@@ -119,7 +120,7 @@ class LinkStateRequest:
 
 @attrs.frozen
 class Withdrawal:
-    """Request to forget this instance of a router; an older one, `winner`, keeps the id."""
+    """Message that withdraws an instance, since the older instance `winner` keeps the id."""
 
     opcode: ClassVar[str] = "LSW"
     router: str
@@ -129,10 +130,10 @@ class Withdrawal:
 
 @attrs.frozen
 class MobileUpdate:
-    """Changes to the addresses of one router, from `base` to `seq`.
+    """Message with the changes to one router's addresses, from version `base` to version `seq`.
 
-    `terms` has an octet for each key: its treatment, or `REMOVED`. `digest` is that of the whole
-    table afterwards.
+    `terms` has an octet for each key: the treatment of the address, or `REMOVED`. `digest` is the
+    digest of the whole table afterwards.
     """
 
     opcode: ClassVar[str] = "MAU"
@@ -147,7 +148,10 @@ class MobileUpdate:
 
 @attrs.frozen
 class MobileTable:
-    """Part of the addresses of one router as of `seq`: number `part` (from 0) of `parts`."""
+    """Message with a part of one router's whole address table, at version `seq`.
+
+    `part` is the number of this part, from 0, and `parts` is how many parts there are.
+    """
 
     opcode: ClassVar[str] = "MAT"
     router: str
@@ -162,7 +166,7 @@ class MobileTable:
 
 @attrs.frozen
 class TableRequest:
-    """Request for a router's address table: the changes since `seq`, or if 0 the whole table."""
+    """Request for a router's address table: the changes since `seq`, or all if `seq` is 0."""
 
     router: str
     instance: int
@@ -171,7 +175,7 @@ class TableRequest:
 
 @attrs.frozen
 class MobileRequest:
-    """Request for the addresses of these routers."""
+    """Message that requests the address tables of routers."""
 
     opcode: ClassVar[str] = "MAR"
     wishes: tuple[TableRequest, ...]

@@ -1,9 +1,9 @@
 """Mobile addresses of all routers: advertise, keep, request and repair them.
 
 Changes are flooded: each router passes them on to its neighbours. A router that has missed a change
-requests it from a neighbour, which answers once it has the change. Digests show whether a table is
-right: its origin sends one with each change and with its link state. A wrong table is requested
-again, from the next hop towards its origin.
+requests it from a neighbour, which answers once it has the change. Digests show whether a copy of
+an address table is right: its router, the origin, sends one with each change and with its link
+state. A wrong copy is requested again, from the next hop towards the origin.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ LONGEST_LEFT_OUT_S: Final = 3600.0
 
 
 class PendingRequest:
-    """Request for a table up to `seq`; with `whole`, the known table is wrong and is replaced."""
+    """Request for a table up to `seq`; if `whole`, the known table is wrong and is replaced."""
 
     def __init__(self, seq: int, link: int | None, due: float) -> None:
         self.seq = seq
@@ -61,7 +61,7 @@ class PendingRequest:
 
 
 class MobileAddresses:
-    """Mobile addresses of this router and of all others."""
+    """Store of the mobile addresses of this router and of all others."""
 
     def __init__(self, me: str, instance: int, links: RouterLinks, limits: Limits) -> None:
         self._links = links
@@ -95,13 +95,13 @@ class MobileAddresses:
     # Addresses here.
 
     def want(self, changes: Iterable[tuple[str, Interest | None]]) -> None:
-        """Note changes to the addresses here; a key that is too long is not advertised."""
+        """Note changes to this router's addresses; a key that is too long is not advertised."""
         for key, interest in changes:
             if 0 < len(key.encode()) <= MAX_KEY_BYTES:
                 self._own_changes[key] = terms_of(interest)
 
     def tell(self) -> bool:
-        """Flood the changes to the addresses here; return whether there are any."""
+        """Flood the changes to this router's addresses; return whether there are any."""
         if not self._own_changes:
             return False
         updates = self.own.tell(self._own_changes.items())
@@ -120,7 +120,7 @@ class MobileAddresses:
     # Tables of other routers.
 
     def state_taken(self, state: LinkState, age_ms: int, link: RouterLink, now: float) -> None:
-        """Compare a table with the number and digest in its router's new link state."""
+        """Compare a router's address table with the number and digest in its new link state."""
         table = self.tables.get(state.router)
         if table is None or table.instance != state.instance:
             self.forget(state.router)
@@ -150,13 +150,13 @@ class MobileAddresses:
             self._disclaimed(table)
 
     def _disclaimed(self, table: Table) -> None:
-        """Drop a request, after some tries, for updates that the origin has not made."""
+        """Drop a request, after some tries, for updates that the table's router has not made."""
         want = self.wants.get(table.router)
         if want is not None and want.tries > _ENOUGH_TRIES and table.is_right:
             del self.wants[table.router]
 
     def forget(self, router: str) -> None:
-        """Forget the addresses of a router that is no longer known, or is another instance."""
+        """Forget the addresses of a router that is unknown now, or has another instance now."""
         self._drop_assembly(router)
         table = self.tables.pop(router, None)
         self.wants.pop(router, None)
@@ -167,16 +167,16 @@ class MobileAddresses:
             self._note(router, list(table.entries))
 
     def _reckon(self, teller: str, octets: int) -> None:
-        """Count memory for the neighbour that first advertised a router."""
+        """Add `octets` to the memory counted for `teller`, which first advertised a router."""
         self.octets += octets
         self.octets_told[teller] += octets
         if not self.octets_told[teller]:
             del self.octets_told[teller]
 
     def _room(self, table: Table, entries: int) -> tuple[int, int]:
-        """Return how many more addresses, and octets for them, may be kept for a router.
+        """Return how many more addresses may be kept for a router, and how many octets for them.
 
-        `entries` is the number of addresses that it has already.
+        `entries` is how many addresses the router has already.
         """
         of_one = self.limits.octets - self.octets_told[table.first_neighbour]
         return self.limits.addresses - entries, min(of_one, MOST_OF_ALL - self.octets)
@@ -184,7 +184,7 @@ class MobileAddresses:
     # Updates of other routers' addresses.
 
     def update_received(self, link: RouterLink, update: MobileUpdate, now: float) -> Steps[bool]:
-        """Apply changes to a router's addresses; return whether they were new."""
+        """Apply an update of a router's addresses in steps; return whether it was applied."""
         table = self.tables.get(update.router)
         if table is None or table.instance != update.instance:
             self._herald(update.router, update.instance, update.seq, link)
@@ -211,7 +211,7 @@ class MobileAddresses:
 
     @property
     def left_out(self) -> int:
-        """Return the number of addresses that are advertised but, beyond a limit, not kept."""
+        """Return how many advertised addresses are not kept because of a limit."""
         return sum(self.tables[router].left_out for router in self.partial)
 
     def _set_some(self, table: Table, update: MobileUpdate, at: int) -> None:
@@ -223,12 +223,12 @@ class MobileAddresses:
         self._note(table.router, changed)
 
     def _is_hearsay(self, link: RouterLink, router: str, instance: int) -> bool:
-        """Return whether addresses of a neighbour come from another router: these are ignored."""
+        """Return whether another router sent a neighbour's addresses, which are then ignored."""
         carrier = self._links.carriers.get(router)
         return carrier is not None and carrier is not link and carrier.instance == instance
 
     def table_received(self, link: RouterLink, part: MobileTable, now: float) -> Steps[bool]:
-        """Process a part of a whole table; return whether the table has changed."""
+        """Process a part of a whole table in steps; return whether the table was replaced."""
         table, want = self.tables.get(part.router), self.wants.get(part.router)
         if table is None or want is None or table.instance != part.instance:
             return False
@@ -264,7 +264,7 @@ class MobileAddresses:
     def _replace(
         self, link: RouterLink, table: Table, want: PendingRequest, assembly: Assembly, now: float
     ) -> Steps[bool]:
-        """Replace a table by one that was received whole."""
+        """Replace a table by the received one in steps; return whether the table was replaced."""
         before, teller = table.octets, table.first_neighbour
         del self._assemblies[table.router]
         changed = yield from table.replace(assembly)
@@ -290,7 +290,7 @@ class MobileAddresses:
             self._reckon(table.first_neighbour, -assembly.octets)
 
     def _look_at_limits(self, table: Table, now: float) -> None:
-        """Check whether addresses of a router were left out, and report it once."""
+        """Check whether a limit left out addresses of a router; report such a limit once."""
         router = table.router
         if not table.left_out:
             self.partial.pop(router, None)
@@ -306,7 +306,7 @@ class MobileAddresses:
             self.news.append(told)
 
     def _herald(self, router: str, instance: int, seq: int, link: RouterLink) -> None:
-        """Remember a table's announced number until the link state of its origin is known."""
+        """Remember the announced number of a table until the link state of its router is known."""
         if router != self.me and len(self._heralded) < MOST_ROUTERS:
             before = self._heralded.get(router, (0, 0, 0))
             self._heralded[router] = max(before, (instance, seq, link.number))
@@ -328,7 +328,7 @@ class MobileAddresses:
             want.due, want.link = due, link
 
     def _doubt(self, table: Table, now: float) -> None:
-        """Request the whole table in a later turn: its digest differs from that of its origin."""
+        """Schedule a request for the whole table, because the known one is wrong or incomplete."""
         want = self.wants.get(table.router)
         if want is None:
             want = self.wants[table.router] = PendingRequest(table.seq, None, now)
@@ -341,7 +341,7 @@ class MobileAddresses:
     # Requests and answers.
 
     def row_received(self, link: RouterLink, row: Row, now: float) -> None:
-        """Compare a table with a neighbour's row for it."""
+        """Compare a table with a neighbour's row for the same router; request what is missing."""
         table = self.tables.get(row.router)
         if table is None or table.instance != row.instance:
             self._herald(row.router, row.instance, row.mobile_seq, link)
@@ -352,7 +352,7 @@ class MobileAddresses:
             self._doubt(table, now)
 
     def tick(self, now: float) -> None:
-        """Request missing tables that are due."""
+        """Queue the requests for tables that are due."""
         for router, (due, wait_s) in self.partial.items():
             if due <= now:
                 # there may be room again for addresses that were left out
@@ -364,11 +364,11 @@ class MobileAddresses:
                 self._ask(router, want, now)
 
     def tidy(self) -> None:
-        """Forget announced tables of routers whose link state has not been received."""
+        """Forget the announced numbers of tables of routers whose link state is missing."""
         self._heralded.clear()
 
     def next_due(self) -> float:
-        """Return when the next request is due."""
+        """Return when the next request for a table is due."""
         due = min((want.due for want in self.wants.values()), default=float("inf"))
         return min(due, min((due for due, _ in self.partial.values()), default=due))
 
@@ -383,7 +383,7 @@ class MobileAddresses:
             link.wishes[router] = TableRequest(router, table.instance, seq)
 
     def _whom(self, router: str, want: PendingRequest) -> RouterLink | None:
-        """Choose the neighbour to ask for a table: first its advertiser, later others."""
+        """Choose the neighbour to request a table from: first its advertiser, later others."""
         carriers = self._links.carriers
         link = self._links.by_number.get(-1 if want.link is None else want.link)
         if want.tries == 0 and link is not None and link.carries:
@@ -397,7 +397,7 @@ class MobileAddresses:
         return several[want.tries % len(several)] if several else None
 
     def is_sendable(self, table: Table) -> bool:
-        """Return whether a table here may be sent to others."""
+        """Return whether this router's copy of a table may be sent to others."""
         want = self.wants.get(table.router)
         return table.is_right and not table.left_out and (want is None or not want.whole)
 
@@ -405,13 +405,13 @@ class MobileAddresses:
         self.answers.serve(table)
 
     def table_of(self, router: str) -> Table | None:
-        """Return the address table of a router, or of this one; None if it is unknown."""
+        """Return the address table of this or another router; None if the router is unknown."""
         return self.own if router == self.me else self.tables.get(router)
 
     # Changes for the core.
 
     def publish(self, reachable: Mapping[str, object]) -> None:
-        """Publish the addresses of these routers to the core, and of no others."""
+        """Make the addresses of these routers, and of no others, known to the core."""
         gone = [each for each in self._published if each not in reachable]
         came = [each for each in reachable if each not in self._published]
         for router in gone:
@@ -424,7 +424,7 @@ class MobileAddresses:
                 self._pending.append(wanted)
 
     def interest(self, router: str, key: str) -> Interest | None:
-        """Return a router's interest in this key; None if it cannot be reached."""
+        """Return a router's interest in this key; None without interest or without a path."""
         table = self.tables.get(router)
         if table is None or router not in self._published:
             return None
@@ -436,7 +436,7 @@ class MobileAddresses:
             self._pending.append(InterestChanged(router, keys, self.interest))
 
     def take(self) -> Iterator[InterestChanged | LimitReached]:
-        """Yield changes to routers' addresses, and reports of limits that were reached."""
+        """Yield and clear the changes to routers' addresses, and the reports of reached limits."""
         news, self.news = self.news, []
         yield from news
         pending, self._pending = self._pending, []

@@ -1,7 +1,7 @@
 """Queue control messages to neighbours and edges until they can be sent.
 
-A message is encoded when it is sent. That takes time, so if many wait for a neighbour, only a few
-are sent at a time.
+A message is encoded when it is sent. Encoding takes time, so if many messages wait for a neighbour,
+only a few are sent at a time.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ STUCK_S: Final = 10.0
 
 
 class Outboxes:
-    """Control messages of one router that wait to be sent."""
+    """Set of queues with a router's control messages that wait to be sent."""
 
     def __init__(self) -> None:
         # control messages and their octets, by direction and opcode
@@ -67,9 +67,9 @@ class Outboxes:
         now: float,
         most: int = control_links.MAX_QUEUED,
     ) -> None:
-        """Queue a message that is encoded when it is sent.
+        """Queue a message; `octets` is called to encode it when it is sent.
 
-        If `most` messages wait already, the control link is lost (`ControlLink.send`).
+        If `most` messages wait already, the control link fails instead (`ControlLink.send`).
         """
         if peering not in self._sending:
             self._sending[peering] = None
@@ -77,10 +77,10 @@ class Outboxes:
         peering.control.send(octets, most)
 
     def flush(self, now: float, *, is_all: bool) -> list[Peering]:
-        """Send messages as far as credit allows; return the neighbours that are no longer full.
+        """Send messages as far as credit allows; return neighbours whose queues have room again.
 
-        If more than `MANY` messages wait for a neighbour, they are sent only with `is_all`. A turn
-        calls this several times, with `is_all` once at most.
+        If more than `MANY` messages wait for a neighbour, they are sent only if `is_all`. A turn
+        calls this several times, but at most once with `is_all`.
         """
         if is_all or now != self._encoded_at:
             self._encoded_at = now
@@ -108,10 +108,10 @@ class Outboxes:
         return any(peering.control.can_flush for peering in self._sending)
 
     def extend_deadlines(self, now: float) -> None:
-        """Restart the timers of all peers, since this router was stalled."""
+        """Give all peers more time to accept messages, since this router was stalled."""
         for peering in self._sending:
             peering.moved_at = now
 
     def stuck(self, now: float) -> list[Peering]:
-        """Return the peers that have accepted no message for `STUCK_S`."""
+        """Return the peers that have accepted no message for `STUCK_S`, although some wait."""
         return [each for each in self._sending if now - each.moved_at > STUCK_S]

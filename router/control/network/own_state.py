@@ -1,4 +1,4 @@
-"""Link state of this router: the advertisement of its own links, and its timing."""
+"""Link state that this router advertises for its own links, and when it is sent."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from router.control.network.timing import Timing
 
 
 class OwnLinkState:
-    """Last link state of one router, and the time when the next is due.
+    """Last link state that this router made, and when the next is due.
 
-    A change is sent without delay, up to `Timing.burst` times in a row and then once in
-    `Timing.pace_s`. Without any change, link state is sent again every `Timing.refresh_s`.
+    A change is sent without delay, up to `Timing.burst` times in a row; after that, one is sent per
+    `Timing.pace_s`. Unchanged link state is sent again every `Timing.refresh_s`.
     """
 
     def __init__(self, first: LinkState, timing: Timing, now: float) -> None:
@@ -31,7 +31,7 @@ class OwnLinkState:
         return self.last.sent_at + min(wait_s, self.timing.refresh_s)
 
     def is_due(self, now: float) -> bool:
-        """Return whether link state is to be sent now; if so, the caller must call `renew`."""
+        """Return whether to send link state now; if so, the caller must call `renew`."""
         since = now - self.last.sent_at
         if self.has_changed:
             allowance = min(self._allowance + since / self.timing.pace_s, self.timing.burst)

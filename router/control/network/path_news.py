@@ -25,7 +25,7 @@ class PathNews:
         self._routers: Mapping[str, Path] = {}
 
     def compare(self, neighbours: Neighbours, paths: Mapping[str, Path]) -> Iterator[News]:
-        """Yield the changes; `paths` is kept, and must not be modified afterwards."""
+        """Yield the changes since the last call; do not modify the arguments afterwards."""
         before, self._neighbours = self._neighbours, neighbours
         known, self._routers = self._routers, paths
         yield from (NeighbourLost(router) for router in before if router not in neighbours)

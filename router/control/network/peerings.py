@@ -1,7 +1,7 @@
-"""Connections to other routers, as the control plane sees them, and the messages that wait there.
+"""Connections to other routers, as the control plane sees them, with their waiting messages.
 
-A router passes on messages as fast as it receives them, but a neighbour may not accept them as
-fast. The number of address updates that wait for a neighbour is limited: excess updates are
+A router passes on messages as fast as it receives them, but a neighbour may be slower to accept
+them. So the count of address updates that wait for a neighbour is limited: excess updates are
 dropped, and the neighbour requests them later, like any update that it has missed.
 """
 
@@ -24,7 +24,7 @@ MOST_ANSWERS: Final = 64
 
 
 class Peering:
-    """Open connection to another router."""
+    """Open connection to another router, as the control plane sees it."""
 
     def __init__(self, number: int, connection: Connection, peer: Peer, now: float) -> None:
         self.number = number
@@ -50,11 +50,11 @@ class Peering:
 
     @property
     def is_edge(self) -> bool:
-        """Return whether one of the two routers is an edge router."""
+        """Return whether the router at either end is an edge router."""
         return bool(self.connection.settings.role == EDGE)
 
     def admit(self, message: object) -> bool:
-        """Return whether a message may be queued for the peer, and count it if so."""
+        """Return whether a message may be queued for the peer, and count it as queued if so."""
         if not isinstance(message, MobileUpdate):
             return True
         if self.updates >= MOST_UPDATES:
@@ -64,12 +64,12 @@ class Peering:
         return True
 
     def count_dequeued(self, message: object) -> None:
-        """Count a message that no longer waits."""
+        """Note that a queued message has left the queue."""
         self.updates -= isinstance(message, MobileUpdate)
 
 
 class ControlEvents:
-    """Receiver of the events of one control link, which passes them on with their peering."""
+    """Receiver of a control link's events, which passes them on with the link's peering."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class ControlEvents:
         self._received(self._peering, octets)
 
     def control_lost(self, control: ControlLink, why: str) -> None:
-        """Pass on the loss of the link."""
+        """Pass on the loss of the control link."""
         self._lost(self._peering, why)
 
 
@@ -98,7 +98,7 @@ class EdgeConnections(Interface):
     ) -> None:
         """Add an open connection whose control link can be used.
 
-        `features` are those of the other router.
+        `router_id` is the id of the other router, and `features` are its features.
         """
 
     def connection_left(self, connection: Connection) -> None:

@@ -1,8 +1,8 @@
 """Routing protocol of one router: notices and messages in, changes and messages out.
 
-Nothing here waits, reads a clock or sends: `now` is an argument, in seconds on any monotonic clock,
-and `take` returns the actions to perform. The page docs/reference/inter-router-protocol.md explains
-which message is sent when, and why.
+This module does not wait, read a clock or send: `now` is an argument, in seconds on any monotonic
+clock, and `take` returns the actions to perform. The page docs/reference/inter-router-protocol.md
+explains which message is sent when, and why.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _MOST_SAID: Final = 2**62
 class Protocol:
     """Routing protocol of one router.
 
-    `me` is its id; `instance` is larger after each start. Call `take` after all notices of a turn,
-    and `tick` when `next_due` has come.
+    `me` is the router's id; `instance` is larger after each start of the router. Call `take` after
+    all notices of a turn, and `tick` at the time `next_due`.
     """
 
     def __init__(
@@ -81,11 +81,11 @@ class Protocol:
 
     @property
     def graph(self) -> Graph:
-        """Return the graph of all links."""
+        """Return the graph of the network."""
         return self.routes.graph
 
     def set_limits(self, limits: Limits) -> None:
-        """Set the limits; data that is already known stays."""
+        """Set the limits; data that is already known is kept."""
         self.states.limits = self.mobile.limits = limits
 
     def set_timing(self, timing: Timing, now: float) -> None:
@@ -109,10 +109,10 @@ class Protocol:
         version: int = m.VERSION,
         peer_cost: int = 1,
     ) -> None:
-        """Add an open connection to another router; `link` is a new number.
+        """Add an open connection to another router; `link` is a new number for the connection.
 
-        The cost of the connection is the larger of `cost`, which is set here, and `peer_cost`,
-        which the other router has set.
+        `cost` is the cost set at this router, and `peer_cost` the one set at the other router. The
+        larger of the two is used.
         """
         new = RouterLink(link, router, instance, min(max(cost, 1), MAX_COST), version, now)
         new.peer_cost = min(peer_cost, MAX_COST)
@@ -151,7 +151,7 @@ class Protocol:
         self.links.fail(link, DUPLICATE, why)
 
     def link_down(self, link: int, now: float) -> None:
-        """Remove a connection that has ended; an unknown number is ignored."""
+        """Remove a connection that has ended, by its number; ignore an unknown number."""
         self.links.remove(link)
 
     def received(self, link: int, message: m.Message, now: float) -> None:
@@ -165,7 +165,7 @@ class Protocol:
             known.heard_at = now
 
     def receive(self, link: int, message: m.Message, now: float) -> Steps[None]:
-        """Handle a message from a neighbour in steps; no other may be handled until it is done."""
+        """Handle a neighbour's message in steps; finish all steps before the next message."""
         known = self.links.by_number.get(link)
         if known is None:
             return
@@ -221,13 +221,13 @@ class Protocol:
         return self.routes.is_behind or self.mobile.answers.is_behind
 
     def work(self, now: float) -> None:
-        """Do some of the deferred work; `take` returns its results."""
+        """Do some of the deferred work; `take` returns the results."""
         if self.routes.work():
             self._routes_changed(now)
         self.mobile.answers.work(MOST_AT_ONCE)
 
     def has_room_again(self, link: int) -> None:
-        """Continue to send to a neighbour that has accepted some of its messages."""
+        """Send pending answers to a neighbour, as its queue has room again."""
         known = self.links.by_number.get(link)
         if known is not None and known.carries:
             self.mobile.answers.serve_all(known)
@@ -258,7 +258,7 @@ class Protocol:
 
     @property
     def next_due(self) -> float:
-        """Return the latest time at which to call `tick`, and then `take`."""
+        """Return when to call `tick`, and then `take`, at the latest."""
         due = min(self._hello_due, self._compare_due, self.links.next_silence())
         due = min(due, self.routes.due_at())
         return min(due, self.own_state.due_at(), self.mobile.next_due())
@@ -296,9 +296,10 @@ class Protocol:
         self.duplicate_ids.judge_waiting(state, now)
 
     def _is_told_on(self, link: RouterLink, aged: m.Aged) -> bool:
-        """Return whether link state of a neighbour came from another router, and is to be ignored.
+        """Return whether to ignore link state of a neighbour that came from another router.
 
-        If it is newer than the neighbour's own, it is sent to the neighbour, which can object.
+        Link state newer than what the neighbour itself has sent is sent to the neighbour, which can
+        object.
         """
         state = aged.state
         carrier = self.links.carriers.get(state.router)
@@ -329,7 +330,7 @@ class Protocol:
                 self.own_state.has_changed = True
 
     def _withdrawn(self, router: str, instance: int) -> None:
-        """Forget an instance of another router that has given way to an older one."""
+        """Forget a withdrawn instance of another router."""
         table = self.mobile.tables.get(router)
         if table is not None and table.instance == instance:
             self.mobile.forget(router)
@@ -338,7 +339,7 @@ class Protocol:
         self.routes.links_changed(router)
 
     def _give_way(self) -> None:
-        """Close all connections: another router has this one's id, and keeps it."""
+        """Close all connections: another router has the same id, and keeps it."""
         for link in list(self.links.by_number.values()):
             why = f"this router has left the network: another router has its id {self.me}"
             self.links.fail(link, DUPLICATE, why)
@@ -346,7 +347,7 @@ class Protocol:
     # Changes.
 
     def take(self, now: float) -> list[Change]:
-        """Return all changes since the last call, in order."""
+        """Return all changes since the last call, including messages to send, in order."""
         changed = self._elect(now)
         if self.own_state.is_due(now):
             self.comparison.own_seq += 1
@@ -409,7 +410,7 @@ class Protocol:
                 yield from self.states.aged((router,), now)
 
     def _routes_changed(self, now: float) -> None:
-        """Publish the addresses of routers that can be reached now, and of no others."""
+        """Make the addresses of all reachable routers, and of no others, known to the core."""
         self._neighbours_changed = True
         self.mobile.publish(self.paths)
         self._in_flux(now)
@@ -431,7 +432,7 @@ class Protocol:
     # Views.
 
     def in_sync(self, link: int) -> bool:
-        """Return whether a neighbour has sent everything that it knew when the connection began."""
+        """Return whether a neighbour has sent all it knew when the connection came into use."""
         known = self.links.by_number.get(link)
         return known is not None and known.is_synced
 

@@ -1,6 +1,6 @@
 """Count problems that recur, such as a router that is refused and retries.
 
-With the counts, the caller can log only some of the occurrences.
+The counts let the caller log only some of the occurrences.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ MOST: Final = 1000
 
 
 class OccurrenceCounter:
-    """Number of occurrences of each cause."""
+    """Counter of the occurrences of each cause."""
 
     def __init__(self) -> None:
         # count and last time of each cause, the one that was not seen for longest first
         self._seen: dict[Hashable, tuple[int, float]] = {}
 
     def count(self, cause: Hashable, now: float) -> int:
-        """Count an occurrence at `now`, in seconds; return how many there have been."""
+        """Count an occurrence of a cause at `now`, in seconds; return the count so far."""
         times, last = self._seen.pop(cause, (0, now))
         if now - last >= REST_S:
             times = 0

@@ -1,9 +1,9 @@
 """Measure the round trip to a neighbour by its HELLOs, as NTP does, without comparing clocks.
 
-Each HELLO has the time on its sender's clock, the last stamp that the sender received from the
-other router, and the time since then. The round trip is the time from when a router sent a stamp
-until it gets the stamp back, less the time for which the peer held it. Each of these times is
-measured on one clock.
+Each HELLO has a stamp, which is the time on its sender's clock. It also has the last stamp that the
+sender received from the other router, and how long ago that was. The round trip is the time until a
+router gets its own stamp back, less the time for which the peer held the stamp. Each of these times
+is measured on one clock.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ KEPT: Final = 8
 
 
 class RoundTrips:
-    """Round trips on one connection. Times are in seconds on any monotonic clock."""
+    """Record of the round trips on one connection, in seconds on any monotonic clock."""
 
     def __init__(self) -> None:
         self._theirs = 0
@@ -32,13 +32,13 @@ class RoundTrips:
 
     @property
     def least_s(self) -> float | None:
-        """Return the shortest of the last round trips; None before there is one."""
+        """Return the shortest of the recent round trips, in seconds; None before the first one."""
         return min(self._kept, default=None)
 
     def stamps(self, now: float) -> tuple[int, int, int]:
         """Return the stamps for a HELLO: the present time, the peer's last stamp, and its age.
 
-        The last two are 0 if no HELLO was received yet.
+        The last two are 0 if no HELLO was received yet. All are in microseconds.
         """
         if not self._theirs:
             return _stamp(now), 0, 0
@@ -56,7 +56,7 @@ class RoundTrips:
                 self._unreported += 1
 
     def take_report(self) -> float | None:
-        """Return the shortest of the last round trips if all of them are new, otherwise None."""
+        """Return the shortest recent round trip once for every `KEPT` new ones, otherwise None."""
         if self._unreported < KEPT:
             return None
         self._unreported = 0
@@ -64,5 +64,5 @@ class RoundTrips:
 
 
 def _stamp(now: float) -> int:
-    """Return a time as a stamp for a HELLO, which is never 0."""
+    """Return a time as a stamp for a HELLO, in microseconds; the stamp is never 0."""
     return round(now * US_PER_S) % CYCLE_US or 1

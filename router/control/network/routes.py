@@ -1,7 +1,7 @@
-"""Compute the routes through the network when links have changed, in steps if it is large.
+"""Compute the routes when links have changed, in steps if the network is large.
 
-The old routes stay in use until the new ones are computed. In a network of a few hundred routers,
-that is in the same turn (docs/decisions/0082).
+The old routes are used until the new ones are computed. In a network of a few hundred routers, the
+same turn computes them (docs/decisions/0082).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MOST_AT_ONCE: Final = 192
 
 
 class Routes:
-    """Routes from the router `me` to all others; `links` are its own links."""
+    """Computation of the routes from this router, `me`, to all others; `links` are its links."""
 
     def __init__(self, me: str, links: RouterLinks, states: LinkStates, now: float) -> None:
         self._me = me
@@ -50,7 +50,7 @@ class Routes:
         self._is_new = False
 
     def links_changed(self, router: str, *, is_urgent: bool = False) -> None:
-        """Note that a router's links have changed; if `is_urgent`, routes are computed at once."""
+        """Note that a router's links have changed; if `is_urgent`, compute new routes at once."""
         self._changed.add(router)
         self._is_dirty = True
         self._is_urgent |= is_urgent
@@ -69,7 +69,7 @@ class Routes:
         return self._computed_at + (_PAUSE_S * routers if routers > _MANY else 0.0)
 
     def tick(self, now: float) -> bool:
-        """Begin a computation that is due; return whether it has already changed the routes."""
+        """Begin a computation if one is due; return whether it has already changed the routes."""
         if self._work is None and self._is_dirty:
             if self._is_urgent or now >= self._computable_at():
                 self._work = self._compute(now)
@@ -77,7 +77,7 @@ class Routes:
         return False
 
     def work(self, most: int = MOST_AT_ONCE) -> bool:
-        """Continue a computation; return whether it has now changed the routes."""
+        """Continue a computation; return whether it is done and has changed the routes."""
         if self._work is None or not do_some(self._work, most):
             return False
         self._work = None

@@ -1,7 +1,7 @@
 """Do work in small steps, so that other work can be done in between.
 
-The work is a generator. It repeatedly yields the amount of work done since the last yield, in
-addresses; each of them takes some microseconds. Work that is too small to be divided is done in one
+The work is a generator that repeatedly yields how much work was done since the last yield. The unit
+is the work for one address, some microseconds. Work that is too small to be divided is done in one
 step.
 """
 

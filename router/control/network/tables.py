@@ -1,4 +1,4 @@
-"""Address table of one router; each router keeps such a table of every other router.
+"""Address table of one router; each router keeps a copy of every other router's table.
 
 The version of a table is the router's instance and a number that grows by one with each update. The
 last updates are kept, so that a router that has missed a few does not need the whole table.
@@ -57,7 +57,7 @@ def terms_of(interest: Interest | None) -> int:
 
 
 class Table:
-    """Addresses of one instance of a router."""
+    """Address table of one instance of a router."""
 
     def __init__(self, router: str, instance: int) -> None:
         self.router = router
@@ -86,7 +86,7 @@ class Table:
     # Changes.
 
     def tell(self, changes: Iterable[tuple[str, int]]) -> list[MobileUpdate]:
-        """Apply changes that originate at this router, and return the updates to send."""
+        """Apply changes to this router's own table; return the updates to send."""
         effective = [
             (key, terms) for key, terms in changes if self.entries.get(key, REMOVED) != terms
         ]
@@ -110,7 +110,7 @@ class Table:
         return update
 
     def apply(self, update: MobileUpdate) -> list[str]:
-        """Apply the update that comes next; return the keys that have changed."""
+        """Apply the update that comes next; return the changed keys."""
         changed = self.set_some(zip(update.keys, update.terms, strict=True))
         self.follow(update)
         return changed
@@ -118,9 +118,10 @@ class Table:
     def set_some(
         self, changes: Iterable[tuple[str, int]], most: int = MOST, octets: int = MOST
     ) -> list[str]:
-        """Apply a part of an update's changes; return the changed keys. Call `follow` at the end.
+        """Apply some of an update's changes; return the changed keys. Call `follow` at the end.
 
-        There is room for `most` more addresses and `octets` more memory; the rest is ignored.
+        There is room for `most` more addresses and `octets` more memory; further addresses are
+        ignored.
         """
         changed = []
         entries = self.entries
@@ -138,14 +139,14 @@ class Table:
         return changed
 
     def follow(self, update: MobileUpdate) -> None:
-        """Complete an update, all of whose changes have been applied."""
+        """Complete an update all of whose changes have been applied."""
         self.seq = update.seq
         self.declared = update.digest
         self._note(update)
 
     @property
     def is_right(self) -> bool:
-        """Return whether the digest matches the announced one; always True for a partial table."""
+        """Return whether the table's digest is the announced one; True for a partial table."""
         return self.left_out > 0 or self.digest == self.declared
 
     def replace(self, assembly: Assembly) -> Steps[list[str]]:
@@ -181,14 +182,14 @@ class Table:
             self.digest = (self.digest + entry_digest(key, terms)) & MASK
 
     def skip_to(self, seq: int) -> None:
-        """Continue from a larger number that other routers already know for this table."""
+        """Continue from a larger sequence number, which other routers know for this table."""
         self.seq = max(self.seq, seq)
         self._log.clear()
         self._logged = 0
         self._parts = ()
 
     def rewind(self) -> None:
-        """Reset the number to 0: the table is ahead of its origin, and has to be replaced."""
+        """Reset the sequence number to 0: the table is ahead of its router and must be replaced."""
         self.skip_to(0)
         self.seq = 0
 
@@ -207,11 +208,11 @@ class Table:
             self._parts = ()
 
     def _follows(self, seq: int) -> bool:
-        """Return whether all updates since a number are still kept."""
+        """Return whether all updates since the number `seq` are still kept."""
         return seq == self.seq or bool(self._log and self._log[0].base <= seq)
 
     def since(self, seq: int) -> tuple[MobileUpdate | MobileTable, ...]:
-        """Return the messages that bring a copy as of `seq` up to date: updates, or the table."""
+        """Return the messages that update a copy at version `seq`: updates, or the whole table."""
         if seq >= self.seq:
             return ()
         if seq > 0 and self._follows(seq):
@@ -226,15 +227,15 @@ class Table:
         return tuple(each for each in self._log if each.seq > seq)
 
     def must_be_cut(self, seq: int) -> bool:
-        """Return whether `since` has to run `cut` first."""
+        """Return whether `cut` must make the parts of a large table before a call of `since`."""
         if len(self.entries) <= SMALL or (seq > 0 and self._follows(seq)):
             return False
         return not self._parts
 
     def whole(self) -> tuple[MobileTable, ...]:
-        """Return the whole table in parts, perhaps as of an earlier number.
+        """Return the whole table in parts, perhaps at an earlier version.
 
-        All updates since that number are still kept. All callers get the same objects.
+        All updates since that version are still kept. All callers get the same objects.
         """
         if not self._parts:
             do_all(self.cut())
@@ -259,7 +260,7 @@ class Table:
 
 
 class Assembly:
-    """Whole table that arrives in parts."""
+    """Whole address table that is assembled from the parts in which it arrives."""
 
     def __init__(self, first: MobileTable) -> None:
         self._first = first
@@ -273,7 +274,7 @@ class Assembly:
         self.digest = 0
 
     def belongs(self, part: MobileTable) -> bool:
-        """Return whether this is the next part."""
+        """Return whether `part` is the next part of this table."""
         first = self._first
         same = (part.instance, part.seq, part.digest, part.parts) == (
             first.instance,
@@ -284,14 +285,14 @@ class Assembly:
         return same and part.part == self._next
 
     def add(self, part: MobileTable) -> bool:
-        """Add the next part; return whether it was the last."""
+        """Add the next part; return whether it was the last one."""
         self.add_some(zip(part.keys, part.terms, strict=True))
         return self.added(part)
 
     def add_some(
         self, entries: Iterable[tuple[str, int]], most: int = MOST, octets: int = MOST
     ) -> None:
-        """Add some entries of a part, as far as there is room. Call `added` at the end."""
+        """Add some entries of a part, as far as there is room. Call `added` after all of them."""
         before = self.octets
         for key, terms in entries:
             if key in self.entries:
@@ -306,7 +307,7 @@ class Assembly:
             self.octets += KEY_OCTETS + text_bytes(key)
 
     def added(self, part: MobileTable) -> bool:
-        """Complete a part; return whether it was the last."""
+        """Complete a part whose entries were added; return whether it was the last one."""
         self._next += 1
         if self._next < part.parts:
             return False

@@ -32,7 +32,7 @@ class Timing:
 
 
 def timing_of(router: RouterSettings) -> Timing:
-    """Return the times in a router's settings."""
+    """Return the routing protocol's times from a router's settings."""
     return Timing(
         hello_interval_s=router.hello_interval_seconds,
         hello_max_age_s=router.hello_max_age_seconds,

@@ -2,7 +2,7 @@
 
 Each router in a tree has a digest: BLAKE2b, with 16 octets, over its id and the digests of its
 children, in the order of their ids. If two routers have the same digest for the root of a branch,
-they see the same branch, even if they disagree about other parts.
+they see the same branch, even if they see other parts of the tree differently.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ DIGEST_BYTES = 16
 
 
 class Trees:
-    """Trees of one state of the network; each is computed when it is first needed."""
+    """Cache of multicast trees for one state of the network, each computed when first needed."""
 
     def __init__(self, me: str, graph: Graph, ways: ShortestPaths) -> None:
         self._me = me

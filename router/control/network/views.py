@@ -11,13 +11,13 @@ from router.control.network.protocol import Protocol
 
 @attrs.frozen
 class RouterView:
-    """Known state of one router, this one included.
+    """Known state of one router, this router included.
 
-    `seq` counts its link states, `said_s` is the age of the last one, and `links` has the costs of
-    its links. `via` and `cost` are the next hop and the cost of the path to it, None if there is no
-    path; this router itself has cost 0. `mobile_seq` is the version of its addresses, and
-    `addresses` is their number, including link routes. `is_complete` is whether no address is known
-    to be missing.
+    `seq` counts the router's link states, `said_s` is the age of the last one, and `links` has the
+    cost to each of its neighbours. `via` and `cost` are the next hop and the cost of the path to
+    the router, or None without a path; this router itself has cost 0. `mobile_seq` is the version
+    of the router's addresses, and `addresses` is how many they are, including link routes.
+    `is_complete` is False if addresses are missing.
     """
 
     router: str

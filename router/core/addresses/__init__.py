@@ -1,4 +1,4 @@
 """Lookup tables: addresses, patterns, exchanges, redirects, and names of nodes and links.
 
-May import `model` and `routers` of `router.core`; nothing here handles deliveries.
+This package may import `model` and `routers` of `router.core`. No module of it handles deliveries.
 """

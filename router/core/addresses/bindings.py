@@ -1,7 +1,7 @@
 """Bindings of exchanges, and the addresses that they lead to.
 
-An exchange may have very many bindings, so one binding can be added or removed without touching
-the others. A search that is under way meanwhile may or may not find that binding.
+An exchange may have very many bindings, so one binding can be added or removed without touching the
+others. A search that is under way at that time may or may not find this binding.
 (docs/decisions/0102-one-change-beside-very-many.md)
 """
 
@@ -19,7 +19,7 @@ from router.engine.deferred import pop_items
 
 
 class BindingRule(NamedTuple):
-    """Configuration of a binding; without a `key` it matches every message."""
+    """Configuration of a binding; a binding without a `key` matches every message."""
 
     name: str
     exchange: str
@@ -29,7 +29,7 @@ class BindingRule(NamedTuple):
 
 
 class ExchangeRule(NamedTuple):
-    """Configuration of an exchange; `method` is AMQP or MQTT (`topics`)."""
+    """Configuration of an exchange; `method` says how its keys match: AMQP or MQTT (`topics`)."""
 
     name: str
     address: str
@@ -40,7 +40,7 @@ class ExchangeRule(NamedTuple):
 
 
 class Binding:
-    """Binding of an exchange, with the number of deliveries that it has matched."""
+    """Binding of an exchange, with a count of the deliveries that have matched it."""
 
     def __init__(self, rule: BindingRule) -> None:
         self.rule = rule
@@ -49,7 +49,7 @@ class Binding:
 
 
 class BindingSet:
-    """Bindings of one exchange, with the addresses that they lead to."""
+    """Set of one exchange's bindings, with the addresses that they lead to."""
 
     def __init__(
         self, rule: ExchangeRule, bindings: Iterable[Binding], like: BindingSet | None = None
@@ -73,13 +73,14 @@ class BindingSet:
 
     @property
     def bindings(self) -> Collection[Binding]:
-        """Return the bindings."""
+        """Return all bindings of the set."""
         return self.by_name.values()
 
     def add(self, binding: Binding) -> None:
         """Add a binding.
 
-        If the set has a binding of the same name, the caller must `hide` that one first.
+        If the set has another binding with the same name, the caller must `hide` the other one
+        first.
         """
         self.by_name[binding.rule.name] = binding
         if binding.rule.key is None:
@@ -88,7 +89,7 @@ class BindingSet:
             self.tree.add(binding.rule.key, binding)
 
     def hide(self, binding: Binding) -> None:
-        """Remove a binding from searches, so that no message finds it any more."""
+        """Exclude a binding from all further searches; `bindings` still contains it."""
         if binding.rule.key is None:
             self.everything.pop(binding, None)
         else:
@@ -97,14 +98,14 @@ class BindingSet:
     def matching(self, subject: str) -> Iterator[Binding | None]:
         """Yield the bindings that match a subject, and None for each search step that finds none.
 
-        An empty subject counts as no subject.
+        For a message without a subject, pass an empty string.
         """
         # a copy: bindings may change during the search
         yield from list(self.everything)
         yield from self.tree.search(subject)
 
     def pieces(self) -> Iterator[object]:
-        """Take a discarded set apart in small steps; yield after each (`Deferred.forget`)."""
+        """Free a discarded set in small steps; yield after each step (`Deferred.forget`)."""
         yield from self.tree.pieces()
         yield from pop_items(self.by_name)
         yield from pop_items(self.everything)
@@ -114,7 +115,7 @@ class Exchange:
     """Exchange, with counts of the deliveries that it received.
 
     Each delivery counts as `forwarded`, or as `dropped` if no receiver was found. Deliveries that
-    went to the alternate address count as `forwarded` and as `diverted`.
+    went to the alternate address count both as `forwarded` and as `diverted`.
     """
 
     def __init__(self, rule: ExchangeRule) -> None:
@@ -131,18 +132,21 @@ class Exchange:
 
     @property
     def address(self) -> Address | None:
-        """Return the address of the exchange, or None if it is unavailable."""
+        """Return the address of the exchange, or None if that address is unavailable."""
         return self.binding_set.address
 
     @property
     def hops(self) -> Iterable[Address]:
-        """Return the addresses that messages may be forwarded to, each once."""
+        """Return the addresses to which the exchange may forward messages, without duplicates."""
         return self.binding_set.hops
 
 
 @attrs.frozen(eq=False)
 class ExchangesChange:
-    """New set of exchanges, with the bindings of the exchanges that change."""
+    """Change that replaces all exchanges and bindings.
+
+    `changed` contains the exchanges that differ or are removed, each with its new bindings.
+    """
 
     by_name: ListedTable[str, Exchange]
     binding_sets: ListedTable[str, BindingSet]
@@ -156,10 +160,11 @@ BindingEdit = tuple[Binding | None, Binding | None]
 
 @attrs.frozen(eq=False)
 class ExchangeEdits:
-    """Changes to a few exchanges and bindings; all others stay as they are.
+    """Change to a few exchanges and bindings, which leaves all others as they are.
 
-    `removed` are names of exchanges. `changed` are the exchanges that are new or have another rule,
-    with all of their bindings. `edits` are changes to the bindings of other exchanges.
+    `removed` contains the names of the removed exchanges. `changed` contains the exchanges that are
+    new or have a new rule, each with all its bindings. `edits` contains the changes to bindings of
+    other exchanges.
     """
 
     removed: list[str]
@@ -173,10 +178,11 @@ def enter_edit(
     becomes: Binding | None,
     edits: list[BindingEdit],
 ) -> None:
-    """Replace the binding `was` with `becomes`; either may be None.
+    """Enter the edit of one binding, from `was` to `becomes`; None stands for no binding.
 
-    `anew` holds the bindings of exchanges that are rebuilt, by exchange and name; it is changed
-    directly. A part of the edit that concerns another exchange is appended to `edits`.
+    `anew` contains the bindings of the exchanges that are rebuilt, by exchange and name, and is
+    modified in place. If a binding belongs to an exchange that is not rebuilt, its part of the edit
+    is appended to `edits`.
     """
     if was is not None and was.rule.exchange in anew:
         its = anew[was.rule.exchange]

@@ -1,10 +1,11 @@
-"""Exchanges: route messages sent to their addresses by the messages' subjects.
+"""Exchanges: forward each message that is sent to an exchange's address by its subject.
 
-Each binding of an exchange has a key and a next hop. A message goes once to each next hop of the
-bindings whose key matches its subject, and to the receivers of the exchange's own address. If none
-of these has a receiver, it goes to the alternate address. An exchange has no queue and settles
-nothing: the sender's credit and outcome come from the receivers. A next hop may be another
-exchange; no exchange handles the same message twice. (docs/decisions/0054-exchanges.md)
+Each binding of an exchange has a key and a next hop. A message goes to the next hop of each binding
+whose key matches the message's subject, but only once to each next hop. It also goes to the
+receivers of the exchange's own address. If no receiver is found, it goes to the exchange's
+alternate address. An exchange has no queue and settles nothing: the sender's credit and outcomes
+come from the receivers. A next hop may be another exchange; no exchange handles the same message
+twice. (docs/decisions/0054-exchanges.md)
 """
 
 from __future__ import annotations
@@ -37,11 +38,12 @@ if TYPE_CHECKING:
 
 
 class Exchanges:
-    """Exchanges of a router.
+    """Registry of a router's exchanges, which applies changes of their configuration.
 
-    A new configuration is applied in steps, so that very many bindings do not delay other work.
-    `prepare` may run in a thread while the present exchanges are in use. `enter` adds addresses to
-    the address table; messages still follow the old bindings. `apply` switches to the new ones.
+    A change is applied in steps, so that very many bindings do not delay other work. `prepare`
+    computes the change, and may run in a thread while the exchanges are in use. `enter` adds the
+    new addresses to the address table, while messages still follow the old bindings. `apply`
+    switches to the new bindings.
     """
 
     def __init__(self, table: AddressTable, forwarder: Core) -> None:
@@ -54,7 +56,7 @@ class Exchanges:
         self._resolving: dict[str, BindingSet] = {}
 
     def configure(self, exchanges: Iterable[ExchangeRule], bindings: Iterable[BindingRule]) -> None:
-        """Replace all exchanges and bindings; those that stay keep their counts.
+        """Replace all exchanges and bindings, keeping the counts of those that remain.
 
         Messages that are already being delivered keep their destinations.
         """
@@ -66,7 +68,7 @@ class Exchanges:
     def prepare(
         self, exchanges: Iterable[ExchangeRule], bindings: Iterable[BindingRule]
     ) -> ExchangesChange:
-        """Return the change that replaces all exchanges and bindings with these."""
+        """Return a change that replaces all exchanges and bindings with the given ones."""
         known = {each.rule: each for old in self._binding_sets.values() for each in old.bindings}
         by_exchange: dict[str, list[Binding]] = {}
         for rule in bindings:
@@ -91,10 +93,11 @@ class Exchanges:
         exchanges: Iterable[ExchangeEdit],
         bindings: Iterable[tuple[BindingRule | None, BindingRule | None]],
     ) -> ExchangeEdits:
-        """Return the change that makes these edits, each from an old rule to a new one.
+        """Return a change with the given edits; each is a pair of an old and a new rule.
 
-        The time that this takes does not depend on the other exchanges. An exchange whose own rule
-        changes gets a new set of all its bindings.
+        The old rule is None if the rule is added, and the new one None if it is removed. The time
+        needed does not depend on the exchanges that stay as they are. An exchange whose own rule
+        changes is rebuilt with all its bindings.
         """
         anew: dict[str, dict[str, Binding]] = {}
         change = ExchangeEdits([], [], [])
@@ -118,7 +121,7 @@ class Exchanges:
         return change
 
     def enter(self, change: ExchangesChange | ExchangeEdits) -> Iterator[None]:
-        """Add the addresses that a change needs to the address table, step by step."""
+        """Add to the address table the addresses that a change needs; yield between steps."""
         for _, binding_set in change.changed:
             yield
             if (
@@ -210,7 +213,7 @@ class Exchanges:
         )
 
     def resolve(self) -> None:
-        """Look up all addresses again, after the address rules have changed."""
+        """Look up the addresses of all exchanges again, because the address rules have changed."""
         if self.by_name:
             self._forwarder.turn.deferred.run_steps(self._resolved())
 
@@ -232,7 +235,7 @@ class Exchanges:
                     break
 
     def _would_differ(self, binding_set: BindingSet) -> Iterator[bool]:
-        """Yield for each address of an exchange whether the table would now return another one."""
+        """Yield, for each address of an exchange, whether a new search finds another address."""
         rule = binding_set.rule
         yield self._table.enter(rule.address, rule.phase) is not binding_set.address
         if binding_set.address is None:
@@ -262,7 +265,10 @@ class Exchanges:
             binding_set.alternate = self._hop(binding_set, rule.alternate, rule.alternate_phase)
 
     def _enter_hop(self, binding_set: BindingSet, binding: Binding) -> None:
-        """Add a binding's next hop to the address table, unless it is there or the binding gone."""
+        """Add a binding's next hop to the address table.
+
+        Do nothing if the next hop was added before, or if the binding has been removed.
+        """
         rule = binding.rule
         if binding in binding_set.entered or binding_set.by_name.get(rule.name) is not binding:
             return
@@ -303,7 +309,7 @@ class Exchanges:
     ) -> tuple[BindingSet, BindingSet | None]:
         """Switch an exchange to the set `binding_set`, unless a newer set is configured by now.
 
-        Return the set that the exchange no longer needs, and the set that it uses.
+        Return the set that is no longer needed, and the set that the exchange uses.
         """
         name = binding_set.rule.name
         current = self._binding_sets.get(name)
@@ -322,7 +328,10 @@ class Exchanges:
         return before, binding_set
 
     def _released(self, binding_set: BindingSet, by: BindingSet | None) -> Iterator[object]:
-        """Release the addresses of a set that `by` replaces; yield after each step."""
+        """Release the addresses of a `BindingSet` that is no longer used; yield after each step.
+
+        `by` is the set that replaces it, or None if there is none.
+        """
         address, hops = binding_set.address, list(binding_set.hops)
         if address is not None and address not in binding_set.hops:
             hops.append(address)
@@ -337,14 +346,14 @@ class Exchanges:
         yield from pop_items(binding_set.entered)
 
     def _note(self, address: Address | None) -> None:
-        """Have the credit for an address and its routes in the network updated."""
+        """Request an update of an address's credit, and of its routes in the network."""
         self._forwarder.credit.note(address, None)
         if address is not None:
             self._forwarder.network.address_changed(address)
 
 
 def _has_just(binding_set: BindingSet, bindings: list[Binding]) -> bool:
-    """Return whether an exchange has exactly these bindings, in any order."""
+    """Return whether a set has exactly the given bindings, in any order."""
     by_name = binding_set.by_name
     return len(by_name) == len(bindings) and all(
         by_name.get(each.rule.name) is each for each in bindings
@@ -352,10 +361,11 @@ def _has_just(binding_set: BindingSet, bindings: list[Binding]) -> bool:
 
 
 def destinations_of(address: Address, frame: TransferFrame) -> Iterator[Address | None]:
-    """Yield the addresses with receivers that an exchange sends a message to.
+    """Yield the addresses to which the exchange at `address` sends a message.
 
-    Also yield None for each step of the search that finds none. A message whose first frame ends
-    before the subject is treated as one without a subject.
+    All of them have receivers. None is yielded for each search step that finds no address. `frame`
+    is the message's first frame; if it ends before the subject, the message counts as one without a
+    subject.
     """
     subject = find_subject(frame.octets, frame.payload_at, frame.end) or ""
     return _lead(address, subject, set(), {address})
@@ -364,10 +374,11 @@ def destinations_of(address: Address, frame: TransferFrame) -> Iterator[Address 
 def _lead(
     address: Address, subject: str, known: set[Address], seen: set[Address]
 ) -> Generator[Address | None, None, bool]:
-    """Yield the receiving addresses of a message at an exchange, except those in `known`.
+    """Yield the addresses with receivers that a message reaches through the exchange at `address`.
 
-    The addresses found are added to `known`, and exchanges that were passed to `seen`. Return
-    whether the message has any receiver.
+    Addresses in `known` are skipped, and those that are yielded are added to it. The addresses of
+    the exchanges that the message passes are added to `seen`. None is yielded for each search step
+    that finds no address. Return whether the message has any receiver.
     """
     exchange: Exchange = ties_of(address).exchange
     exchange.received += 1

@@ -1,14 +1,13 @@
 """Names of attached links, and which peers may take a name over (section 2.6.1).
 
-A link is identified by the containers at its ends, its name and its direction, wherever it is
-attached. The router is one of these containers, so the key is the peer's container-id, the name and
-the direction. Half-attached, refused and ending links are not listed: a link is entered once it is
-attached, and removed at the moment it is lost. An empty container-id does not identify a peer, so
-links of such peers are never entered (docs/decisions/0027-link-stealing.md).
+A link is identified by the containers at its two ends, its name and its direction, on whichever
+connection it is attached. The router is one of the two containers, so the key consists of the
+peer's container-id, the name and the direction. A link is listed from its attach until it is lost;
+half-attached, refused and ending links are not listed. An empty container-id does not identify a
+peer, so the links of such a peer are never listed (docs/decisions/0027-link-stealing.md).
 
-Links that are forwarded to containers connected here are also known by the names that the
-containers see, at whichever router of the network their clients attached them
-(docs/decisions/0064).
+Links that are forwarded to containers connected to this router are also listed by the names that
+these containers see. Their clients may be at any router of the network (docs/decisions/0064).
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ ANONYMOUS = "anonymous"
 class ForwardedName:
     """Identity of a forwarded link as its container sees it, and the link's origin.
 
-    Links whose identities are equal are the same link to the container.
+    Forwarded links with equal identities are the same link for the container.
     """
 
     container_id: str
@@ -49,7 +48,10 @@ class ForwardedName:
 
 
 class LinkNames:
-    """Attached links of all peers, by name; `stealing` says which peers may take a link over."""
+    """Table of the attached links of all peers, by name.
+
+    `stealing` says which peers may take a link over: SAME_USER, ANY, NEVER or OFF.
+    """
 
     def __init__(self, stealing: str = SAME_USER) -> None:
         self.stealing = stealing
@@ -63,9 +65,10 @@ class LinkNames:
         return len(self._links)
 
     def set_stealing(self, stealing: str, attached: Iterable[Link]) -> None:
-        """Set which peers may take a name over; `attached` are all attached links.
+        """Set which peers may take a name over; `attached` contains all attached links.
 
-        If names were not tracked until now, two links may have the same name: the last one counts.
+        If names were not tracked before, several links may have the same name. The last of these
+        then holds the name.
         """
         was_off = self.stealing == OFF
         self.stealing = stealing
@@ -76,7 +79,7 @@ class LinkNames:
                 self.enter(link)
 
     def holder(self, link: Link) -> Link | None:
-        """Return the link that holds the name of `link`: `link` itself, another one, or None."""
+        """Return the link that holds the name of `link`: `link` itself, another link, or None."""
         return self._links.get(key_of(link))
 
     def may_steal(self, link: Link, holder: Link) -> bool:
@@ -86,22 +89,22 @@ class LinkNames:
         return self.stealing == ANY
 
     def may_resume(self, link: Link, suspended: Link) -> bool:
-        """Return whether the peer of `link` may resume a suspended link."""
+        """Return whether the peer of `link` may resume the link `suspended`."""
         if self.stealing == ANY:
             return True
         return user_of(link.session.connection) == user_of(suspended.session.connection)
 
     def is_tracked(self, link: Link) -> bool:
-        """Return whether the link is identified by its name."""
+        """Return whether names are tracked and the link's peer has a container-id."""
         return self.stealing != OFF and bool(key_of(link)[0])
 
     def enter(self, link: Link) -> None:
-        """Enter `link` as the holder of its name."""
+        """List `link` as the holder of its name, if the name is tracked."""
         if self.is_tracked(link):
             self._links[key_of(link)] = link
 
     def leave(self, link: Link) -> None:
-        """Remove `link`, which is lost, unless another link has its name by now."""
+        """Remove a lost link, unless another link holds its name by now."""
         key = key_of(link)
         if self._links.get(key) is link:
             self._links.pop(key)
@@ -110,15 +113,18 @@ class LinkNames:
 
     @property
     def forwarded_count(self) -> int:
-        """Return the number of links that are forwarded to containers connected here."""
+        """Return how many links are forwarded to containers connected to this router."""
         return len(self._forwarded)
 
     def forwarded(self, holding: ForwardedName) -> Link | None:
-        """Return the link that containers know by this name, or None."""
+        """Return the forwarded link that a container knows by this name, or None."""
         return None if self.stealing == OFF else self._forwarded.get(holding)
 
     def may_steal_forwarded(self, origin: Origin, holder: Origin) -> bool:
-        """Return whether one client may take over from another, at whichever routers they are."""
+        """Return whether the client `origin` may take over a forwarded link of the client `holder`.
+
+        Both clients may be at any router of the network.
+        """
         if self.stealing == SAME_USER:
             return origin.user == holder.user and (
                 origin.user is not None or origin.key == holder.key
@@ -126,12 +132,12 @@ class LinkNames:
         return self.stealing == ANY
 
     def enter_forwarded(self, holding: ForwardedName, link: Link) -> None:
-        """Enter `link` as the link that containers know by this name."""
+        """List `link` as the link that a container knows by the name `holding`."""
         if holding.container_id:
             self._forwarded[holding] = link
 
     def leave_forwarded(self, holding: ForwardedName | None, link: Link) -> None:
-        """Remove a forwarded link, unless another link has its name by now."""
+        """Remove a forwarded link, unless another link holds its name by now."""
         if holding is not None and self._forwarded.get(holding) is link:
             self._forwarded.pop(holding)
 
@@ -143,11 +149,11 @@ def key_of(link: Link) -> tuple[str, str, bool]:
 
 
 def user_of(connection: Connection) -> tuple[bool, str]:
-    """Return the identity of a peer: whether a connector made the connection, and a name.
+    """Return the user of a peer: whether this router opened the connection, and a name.
 
-    The name is that of the connector, or the user. All peers without a user name are one user. The
-    peer of a connector is named by the configuration, and is never the same user as a peer that
-    connects to this router.
+    For a connection that this router opened, the name is the host and port that it connected to.
+    For any other it is the user that the peer authenticated as; all peers without one count as the
+    same user.
     """
     return connection.is_client, connection.name if connection.is_client else (
         connection.user or ANONYMOUS

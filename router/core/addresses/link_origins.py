@@ -24,10 +24,10 @@ ASKED_ADDRESS = Symbol("x-opt-qd.address")
 class Origin:
     """Client that a forwarded link comes from, at this router or another one.
 
-    `key` is equal for all links of one client: it is the client's connection if that is at this
-    router, otherwise a text. `name` and `container_id` are the client's names for the link and for
-    itself. `is_container` says whether the client may itself be a container of link routes. `user`
-    is None for a peer that the router itself has connected to.
+    `key` is equal for all links of a client: it is the client's connection, or a text if the client
+    is at another router. `name` is the client's name for the link. `is_container` says whether link
+    routes may lead to the client. `user` is None if the router itself opened the connection to the
+    client.
     """
 
     key: Connection | str
@@ -38,10 +38,11 @@ class Origin:
 
     @property
     def forwarded_name(self) -> str:
-        """Return the link name for the container, which differs from client to client.
+        """Return the link's name at the container, which is different for each client.
 
-        The part after the last `@` stands for the client, and therefore contains no `@` itself. For
-        a client without a container-id it is `%` and the key of its connection.
+        The part after the last `@` identifies the client, and contains no `@` itself. It is the
+        client's container-id, or `%` and a number or text for its connection if the client has no
+        container-id.
         """
         if self.container_id:
             return f"{self.name}@{_escaped(self.container_id)}"
@@ -49,7 +50,7 @@ class Origin:
 
 
 def origin_of(link: Link) -> Origin:
-    """Return the origin of a link whose client is connected here."""
+    """Return the origin of a link whose client is connected to this router."""
     connection = link.session.connection
     return Origin(
         connection,
@@ -63,7 +64,7 @@ def origin_of(link: Link) -> Origin:
 def is_same(connection: Connection, origin: Origin) -> bool:
     """Return whether a connection to a container leads back to the origin of a link.
 
-    It does if it is the same connection, or the same container.
+    That is so if the origin uses this connection, or is the same container.
     """
     if connection is origin.key:
         return True
@@ -78,9 +79,10 @@ def _escaped(container_id: str) -> str:
 
 
 def is_loop(me: str, origin: Origin, connection: Connection) -> bool:
-    """Return whether a link that a container attaches was already forwarded by the router `me`.
+    """Return whether the router `me` has already forwarded a link that a container attaches.
 
-    The link's name shows that, because each router appends the container-id of the link's peer.
+    The link's name shows this, because each router appends the container-id of the peer from which
+    it got the link.
     """
     if not origin.is_container and connection is not origin.key:
         return False
@@ -88,10 +90,10 @@ def is_loop(me: str, origin: Origin, connection: Connection) -> bool:
 
 
 def coordinator_names(link: Link) -> Iterator[str]:
-    """Yield the names by which a link to a coordinator may be routed.
+    """Yield the names by which a link to a transaction coordinator may be routed.
 
-    In this order: the name in its properties, the hostname of its peer's open, the user, and the
-    name of the listener or connector.
+    They are, in this order: the address in the link's properties, the hostname in the peer's open,
+    the peer's user, and the name of the connection's listener or connector.
     """
     connection = link.session.connection
     asked = (link.remote_attach.properties or {}).get(ASKED_ADDRESS)

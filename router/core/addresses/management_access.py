@@ -1,9 +1,10 @@
-"""Management rights of peers, here and at other routers.
+"""Management rights of peers at this router and at others.
 
 A connection's own right is the `management` setting of its listener or connector. A router that
-passes on requests of its clients declares their rights by link: one link is for the clients that
-may make changes, and another for all others. What it declares is believed only up to the right of
-the connection itself (docs/decisions/0078). Nothing here runs per message.
+passes on management requests of its clients declares their rights by the link that it uses: one
+link is for clients that may make changes, another for all others. Such a declaration is believed
+only up to the right of the connection itself (docs/decisions/0078). None of this runs once per
+message.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ TRUSTED: Final = "trusted"
 
 
 def of_connection(connection: Connection) -> str:
-    """Return the management right of a connection's endpoint: NONE, READ or CHANGE.
+    """Return a connection's own management right: NONE, READ or CHANGE.
 
-    This is the right of the peer itself, and the upper bound for the clients of another router.
+    If the peer is a router, this right is also the limit for that router's clients.
     """
     allowed = str(connection.settings.management)
     if allowed != TRUSTED:
@@ -40,10 +41,10 @@ def of_connection(connection: Connection) -> str:
 
 
 def _is_trusted(connection: Connection) -> bool:
-    """Return whether the peer connected to us and authenticated, or is on this host.
+    """Return whether a peer has authenticated, or is on this host.
 
-    A peer that we connected to has proved nothing; it is trusted only if it is a router on this
-    host.
+    A peer to which this router has connected has proved nothing; it is trusted only if it is a
+    router on this host.
     """
     is_router = connection.settings.role in ROLES
     if connection.is_client:
@@ -63,13 +64,14 @@ def _is_loopback(name: str) -> bool:
 def properties_for(phase: int) -> DecodedMap:
     """Return the attach properties that declare the rights of a link to a management address.
 
-    The address's phase decides: senders at the phase `MANAGEMENT_WRITERS` may make changes.
+    They declare CHANGE if `phase` is MANAGEMENT_WRITERS, the phase for senders that may make
+    changes.
     """
     return {RIGHTS: CHANGE} if phase == MANAGEMENT_WRITERS else {}
 
 
 def declares_change(link: Link) -> bool:
-    """Return whether a link's attach declares that all its senders may make changes."""
+    """Return whether a link's attach declares that all senders of its messages may make changes."""
     properties = link.remote_attach.properties or {}
     return bool(properties.get(RIGHTS) == CHANGE)
 
@@ -77,7 +79,8 @@ def declares_change(link: Link) -> bool:
 def effective_right(connection: Connection, is_change_declared: bool) -> str:
     """Return the management right of a message that was received on a connection.
 
-    `is_change_declared` is whether the message's link declares CHANGE (`declares_change`).
+    `is_change_declared` says whether the message's link declares CHANGE (`declares_change`). It
+    matters only if the peer is a router.
     """
     allowed = of_connection(connection)
     if allowed == CHANGE and connection.settings.role in ROLES and not is_change_declared:
@@ -86,10 +89,10 @@ def effective_right(connection: Connection, is_change_declared: bool) -> str:
 
 
 def phase_of(link: Link, name: str, me: str, phase: int) -> int:
-    """Return the phase at which a peer's link is attached to an address.
+    """Return the phase at which a peer's link is attached to the address `name`.
 
-    It is `phase`, except for senders to another router's management that may make changes there:
-    these have a phase of their own.
+    It is usually `phase`. If that is 0, a link to another router's management gets
+    MANAGEMENT_WRITERS if its senders may make changes there. `me` is this router's id.
     """
     if phase or not is_management_elsewhere(name, me):
         return phase

@@ -1,7 +1,7 @@
-"""Queue of next hops: addresses that messages may be forwarded to, still to be examined.
+"""Queue of next hops: addresses to which the messages of another address may be forwarded.
 
-An exchange may lead to very many addresses. They are examined one after the other, over several
-turns, whenever the exchange has changed.
+An exchange may have very many next hops. When the exchange has changed, they are examined one after
+the other, over several turns.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from router.core.model.address import Address
 
 
 class NextHops:
-    """Next hops of addresses that have not been examined yet."""
+    """Queue of the next hops that are still to be examined."""
 
     def __init__(self) -> None:
         # the next hops still to be examined, by the address that leads to them
@@ -23,10 +23,10 @@ class NextHops:
         return bool(self._left)
 
     def note(self, address: Address) -> None:
-        """Add all next hops of an address.
+        """Add all next hops of an address to the queue.
 
-        If some next hops of this address are still queued, all of them are added again after the
-        last queued one has been taken.
+        If some of these are still queued, all are added again after the last of them has been
+        taken.
         """
         if address in self._left:
             self._again.add(address)

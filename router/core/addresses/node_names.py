@@ -27,7 +27,11 @@ MARK_BYTES: Final = 8
 
 
 def mark_of(connection: Connection, *, is_receiver: bool) -> str:
-    """Return the mark in the name of a node that is made for a link of this peer."""
+    """Return the mark for the name of a dynamic node that is made for a link of this peer.
+
+    If the peer is the receiver on that link, the mark identifies its user and container; otherwise
+    it identifies only the user.
+    """
     is_dialled, user = user_of(connection)
     whose = [f"{int(is_dialled)}{user}"]
     if is_receiver:
@@ -42,8 +46,9 @@ def mark_of(connection: Connection, *, is_receiver: bool) -> str:
 def check_receiver(
     connection: Connection, name: str, me: str, *, is_member: bool, is_edge: bool
 ) -> None:
-    """Raise `AmqpError` if a peer may not receive from a name.
+    """Raise `AmqpError` if a peer may not receive from the address `name`.
 
+    It may not if this is another peer's dynamic node, or a node that exists only at another router.
     `me` is this router's id. `is_member` says whether this router is in a network, and `is_edge`
     whether it is an edge router there.
     """
@@ -65,7 +70,7 @@ def check_receiver(
 
 
 def _is_marked(connection: Connection, rest: str) -> bool:
-    """Return whether the name of a node contains the mark of this peer."""
+    """Return whether the name of a dynamic node contains a mark of this peer."""
     parts = rest.split(".")
     return any(mark_of(connection, is_receiver=each) in parts for each in (True, False))
 

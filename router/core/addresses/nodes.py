@@ -1,9 +1,9 @@
 """Dynamic nodes: addresses made for one link, and their lifetimes (sections 3.5.9 to 3.5.13).
 
-A node is a queue, unless a topic is asked for, as JMS does for its temporary topics: then each
-receiver gets a copy. A node is never deleted before the link that it was made for has ended. It is
-deleted with that link, unless the peer asked that it stay while there are links to it, or messages
-at it. Links that still use a deleted node are detached with an error.
+A node is a queue, or a topic if the peer asks for one, as JMS clients do for temporary topics. Each
+receiver of a topic gets a copy of every message. A node exists at least until the link that it was
+made for has ended. Then it is deleted, unless the peer asked to keep it while it has links or
+messages. Links that still use a deleted node are detached with an error.
 """
 
 from __future__ import annotations
@@ -47,7 +47,10 @@ _LASTING = (DeleteOnNoLinks, DeleteOnNoMessages, DeleteOnNoLinksOrMessages)
 
 
 def make(forwarder: Core, link: Link, asked: Source | Target) -> tuple[str, Address]:
-    """Make a dynamic node for `link`; return the address text for the answer, and the address."""
+    """Make a dynamic node for `link`; return its address text for the peer, and the address.
+
+    `asked` is the terminus that asks for the node.
+    """
     connection = link.session.connection
     mark = node_names.mark_of(connection, is_receiver=isinstance(link, OutgoingLink))
     text: str
@@ -67,9 +70,9 @@ def make(forwarder: Core, link: Link, asked: Source | Target) -> tuple[str, Addr
 
 
 def properties(asked: Source | Target, address: Address | None) -> DecodedMap | None:
-    """Return the node properties for the answer to a terminus.
+    """Return the dynamic node's properties for the answering attach.
 
-    None if the terminus does not ask for a dynamic node.
+    Return None if the terminus `asked` does not ask for a dynamic node.
     """
     if not asked.dynamic or address is None:
         return None
@@ -78,7 +81,7 @@ def properties(asked: Source | Target, address: Address | None) -> DecodedMap | 
 
 
 def granted(asked: Source | Target, address: Address | None) -> tuple[Symbol, ...]:
-    """Return the capabilities that a terminus asks for and its dynamic node has."""
+    """Return the capabilities that a terminus asks for, if its dynamic node has them."""
     if not asked.dynamic or address is None or address.treatment != MULTICAST:
         return ()
     return tuple(Symbol(each) for each in asked.capabilities if each in TOPICS)
@@ -91,10 +94,10 @@ def _is_topic(asked: Source | Target) -> bool:
 
 
 def link_left(forwarder: Core, address: Address | None, link: Link | None) -> None:
-    """Remove an address that is no longer used, after a link has left it.
+    """Remove an address that has lost a link, unless the address is still used.
 
-    `link` is the link that left if it has ended, or None if it is suspended. A dynamic node may be
-    deleted, too.
+    `link` is the link that has ended; it is None if the link is only suspended. A dynamic node may
+    also be deleted while other links use it.
     """
     if address is None:
         return
@@ -118,9 +121,9 @@ def _node_left(forwarder: Core, address: Address, link: Link | None) -> None:
 
 
 def delete_empty(forwarder: Core) -> None:
-    """Delete nodes that have lost their last message; called at the end of a turn.
+    """Delete dynamic nodes that were kept only for their messages and have none left.
 
-    A few nodes are examined each time, in rotation; timers make sure that there are further turns.
+    Call it at the end of a turn. Each call examines a few nodes, in rotation.
     """
     dying = forwarder.dying_nodes
     for address in list(islice(dying, MOST_EXAMINED)):
@@ -138,7 +141,7 @@ def delete_empty(forwarder: Core) -> None:
 
 
 def _is_over(address: Address) -> bool:
-    """Return whether a node whose link has ended is to be deleted."""
+    """Return whether to delete a dynamic node, now that the link it was made for has ended."""
     if isinstance(address.lifetime, DeleteOnNoMessages):
         return not _holds_messages(address)
     if isinstance(address.lifetime, _LASTING):
@@ -153,7 +156,7 @@ def _holds_messages(address: Address) -> bool:
 
 
 def _holder(address: Address) -> Consumer | None:
-    """Return a receiver that holds an unsettled message of a node, or None."""
+    """Return a receiver with an unsettled message from a node, or None if there is none."""
     for consumer in chain(address.consumers, address.resuming):
         if consumer.link.unsettled:
             return consumer
@@ -161,7 +164,7 @@ def _holder(address: Address) -> Consumer | None:
 
 
 def _delete(forwarder: Core, address: Address) -> None:
-    """Delete a node and detach its links; senders of unsettled messages learn the outcomes.
+    """Delete a dynamic node and detach its links.
 
     If the node has very many links, the last ones are detached in later turns.
     """
@@ -180,8 +183,9 @@ def _delete(forwarder: Core, address: Address) -> None:
 def _links(address: Address) -> Iterator[Link | None]:
     """Yield a node's links, each followed by several None.
 
-    The None stand for steps, because detaching a link takes longer than examining one. Receivers
-    come first, so that senders learn their messages' outcomes while they have a link.
+    Each None counts as an examined link, because detaching a link takes longer than examining one.
+    Receivers come first, so that the senders of their messages are still attached and get the
+    outcomes.
     """
     ends: list[Consumer | Producer] = [*address.consumers, *address.resuming, *address.producers]
     for end in ends:

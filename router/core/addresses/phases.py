@@ -1,11 +1,12 @@
-"""Phases of addresses: at which phase a link enters its address.
+"""Phases of addresses: the phase at which a link is attached to its address.
 
 Messages that pass through a waypoint, such as a broker's queue, are at one phase of their address
-before it and at the next one after it. Each phase has its own senders and receivers, so nothing
-that comes out of the queue goes back into it. A link to a configured waypoint enters at the
-configured phase. Any other peer may declare itself a waypoint by a capability of its terminus: the
-n-th waypoint of an address receives from phase n - 1 and sends into phase n. In the same way a
-receiver may offer to take messages that no other receiver takes. (docs/decisions/0052-phases.md)
+before the waypoint and at the next phase after it. Each phase has its own senders and receivers, so
+nothing that comes out of the queue goes back into it. A link to a configured waypoint is attached
+at the configured phase. Any other peer may declare itself a waypoint by a capability of its
+terminus: the n-th waypoint of an address receives from phase n - 1 and sends into phase n. In the
+same way, a receiver may declare itself a fallback for messages that no other receiver gets.
+(docs/decisions/0052-phases.md)
 """
 
 from __future__ import annotations
@@ -28,17 +29,17 @@ _ORDINALS: Final = {
 
 
 def ordinal_of(terminus: Source | Target) -> int:
-    """Return the ordinal of a terminus that declares itself a waypoint; 0 if it does not."""
+    """Return the ordinal of a terminus that declares itself a waypoint; 0 for any other."""
     return next((_ORDINALS[each] for each in terminus.capabilities if each in _ORDINALS), 0)
 
 
 def is_fallback(terminus: Source | Target) -> bool:
-    """Return whether a terminus declares itself a fallback for messages that no receiver takes."""
+    """Return whether a terminus declares itself a fallback for messages without a receiver."""
     return FALLBACK_CAPABILITY in terminus.capabilities
 
 
 def phase_of(table: AddressTable, terminus: Source | Target, *, is_sender: bool) -> int:
-    """Return the phase at which a peer's link enters the address of its terminus."""
+    """Return the phase at which a peer's link is attached to the address of its terminus."""
     name = address_name(terminus.address or "")
     ordinal = ordinal_of(terminus)
     if ordinal and not table.is_local_only(name):
@@ -47,7 +48,7 @@ def phase_of(table: AddressTable, terminus: Source | Target, *, is_sender: bool)
 
 
 def granted_capabilities(terminus: Source | Target) -> tuple[Symbol, ...]:
-    """Return the capabilities for the router's answer: those that the router acts on."""
+    """Return the capabilities for the answering attach: those that the router acts on."""
     return tuple(
         Symbol(each)
         for each in terminus.capabilities

@@ -1,8 +1,8 @@
 """Redirects: refuse configured connections, links and messages, and name the place to use instead.
 
-A connection is redirected by the hostname of its open, a link by its address, and a message of an
-anonymous sender by its `to` (sections 2.8.16 and 2.8.18). Of several redirects that match an
-address the most specific one applies, as with treatments.
+A connection is redirected according to the hostname in its open, a link according to its address,
+and a message of an anonymous sender according to its `to` field (sections 2.8.16 and 2.8.18). Of
+several redirects that match an address, the most specific one applies, as with treatments.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FITTING_BYTES = 400
 
 
 class Redirects:
-    """Redirects of a router; `issued` counts, by kind, how often they applied, and only grows."""
+    """Set of a router's redirects; `issued` counts, by kind, how often they were applied."""
 
     def __init__(self) -> None:
         self._of_hosts: dict[str, Redirect] = {}
@@ -48,7 +48,10 @@ class Redirects:
     def add_addresses(
         self, is_prefix: bool, pattern: str, redirect: Redirect, *, senders: bool, receivers: bool
     ) -> None:
-        """Redirect peers' senders, receivers or both, by the address that they name."""
+        """Redirect peers' senders, receivers or both, if their address matches a pattern.
+
+        With `is_prefix`, the pattern is a prefix of addresses.
+        """
         self.concern_addresses = True
         concerned = ((senders, self._of_senders), (receivers, self._of_receivers))
         for tree in [tree for is_concerned, tree in concerned if is_concerned]:
@@ -56,7 +59,7 @@ class Redirects:
             add(pattern, redirect)
 
     def pieces(self) -> Iterator[object]:
-        """Take discarded redirects apart in small steps; yield after each (`Deferred.forget`)."""
+        """Free discarded redirects in small steps; yield after each step (`Deferred.forget`)."""
         yield from pop_items(self._of_hosts)
         yield from self._of_senders.pieces()
         yield from self._of_receivers.pieces()
@@ -70,9 +73,9 @@ class Redirects:
         return (self._of_senders if is_sender else self._of_receivers).match(name)
 
     def error_for_connection(self, hostname: str | None) -> AmqpError | None:
-        """Return the error for closing a connection to this host, or None.
+        """Return the error that redirects a connection to this host, and count it as issued.
 
-        None means that connections to this host are not redirected.
+        Return None if connections to the host are not redirected.
         """
         redirect = self.redirect_of_host(hostname)
         if redirect is None:
@@ -81,10 +84,11 @@ class Redirects:
         return _error(Condition.CONNECTION_REDIRECT, Scope.CONNECTION, redirect, None)
 
     def error_for_link(self, name: str, asked: str, *, is_sender: bool) -> AmqpError | None:
-        """Return the error for refusing a peer's sender or receiver; None if it is not redirected.
+        """Return the error that redirects a peer's link, and count it as issued.
 
-        `name` is the address's name, and `asked` the text that the peer wrote. The peer is sent to
-        the same address at the other place, unless the redirect has an address of its own.
+        Return None if the link is not redirected. `name` is the name of the link's address, and
+        `asked` the address as the peer wrote it. The error names `asked`, unless the redirect has
+        an address of its own.
         """
         redirect = self.redirect_for(name, is_sender=is_sender)
         if redirect is None:
@@ -93,10 +97,10 @@ class Redirects:
         return _error(Condition.LINK_REDIRECT, Scope.LINK, redirect, asked)
 
     def outcome_for_message(self, name: str, asked: str) -> bytes | None:
-        """Return the encoded outcome for an anonymous sender's message.
+        """Return the encoded outcome that redirects an anonymous sender's message, and count it.
 
-        None if the message is not redirected. `name` is the address's name, and `asked` the text
-        that the peer wrote.
+        Return None if the message is not redirected. `name` is the name of the message's address,
+        and `asked` the address as the peer wrote it.
         """
         redirect = self._of_senders.match(name)
         if redirect is None:
@@ -109,7 +113,7 @@ class Redirects:
 def _error(condition: str, scope: Scope, redirect: Redirect, asked: str | None) -> AmqpError:
     """Return the error of a redirect, shortened if it does not fit into the smallest frame.
 
-    First the description is omitted, then also the address that the peer itself has named.
+    The description is omitted first, and then also the address that the peer wrote.
     """
     place = redirect if redirect.address else attrs.evolve(redirect, address=asked or None)
     whole = AmqpError(condition, f"redirected to {place}", scope, place.info())

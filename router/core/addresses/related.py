@@ -1,8 +1,9 @@
-"""Ties between addresses: where messages are forwarded, and whose credit depends on that.
+"""Ties between addresses, by which messages to one address reach receivers of another.
 
 If an address has a fallback, its messages go there while no other receiver takes them
 (docs/decisions/0053-fallback.md). If it has an exchange, each message goes where its subject leads
-(docs/decisions/0054-exchanges.md).
+(docs/decisions/0054-exchanges.md). The credit of senders depends on the receivers that their
+messages may reach.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from router.core.model.address import MESH, MULTICAST, OWN_TREE, Address, Produc
 
 
 def ties_of(address: Address) -> RelatedAddresses:
-    """Return the ties of an address; create empty ones if it has none."""
+    """Return the ties of an address to others; create an empty object if it has none."""
     if address.related_addresses is None:
         address.related_addresses = RelatedAddresses()
     return address.related_addresses
@@ -40,21 +41,22 @@ def remove_empty_ties(address: Address) -> None:
 
 
 def is_exchange(address: Address) -> bool:
-    """Return whether an address has an exchange here, which routes by subject."""
+    """Return whether this router has an exchange at an address."""
     return address.related_addresses is not None and address.related_addresses.exchange is not None
 
 
 def is_received_from(address: Address) -> bool:
-    """Return whether there is any receiver for messages that are sent to an address here."""
+    """Return whether an address has a receiver for messages that are sent to it at this router."""
     if not address.remote_ends or address.treatment != MULTICAST:
         return bool(address.consumers)
     return any(each.side != MESH or each.tree == OWN_TREE for each in address.consumers)
 
 
 def has_senders(address: Address) -> bool:
-    """Return whether a sender here may send messages to an address's receivers elsewhere.
+    """Return whether senders at this router may reach an address's receivers at other routers.
 
-    Messages from another router do not count, unless an exchange here forwards them.
+    Links from other interior routers count only if an exchange at this router forwards their
+    messages.
     """
     if address.related_addresses is None:
         return any(producer.side != MESH for producer in address.producers)
@@ -68,7 +70,7 @@ def has_senders(address: Address) -> bool:
 
 
 def served_by(address: Address) -> Address:
-    """Return the address whose receivers get the messages: the address itself or its fallback.
+    """Return the address whose receivers get an address's messages: itself or its fallback.
 
     It is the fallback if only the fallback has receivers.
     """
@@ -79,7 +81,10 @@ def served_by(address: Address) -> Address:
 
 
 def is_being_moved(address: Address) -> bool:
-    """Return whether messages that wait here are being moved to the fallback or primary address."""
+    """Return whether the messages that wait at an address are being moved to another address.
+
+    The other address is its fallback, or the address whose fallback it is.
+    """
     if address.related_addresses is None:
         return False
     primary = address.related_addresses.primary or address
@@ -88,7 +93,7 @@ def is_being_moved(address: Address) -> bool:
 
 
 def hops(address: Address) -> Iterator[Address]:
-    """Yield the addresses that messages to an address may be forwarded to directly."""
+    """Yield the addresses to which an address's messages may be forwarded directly."""
     ties = address.related_addresses
     if ties is not None:
         if ties.fallback is not None:
@@ -98,12 +103,12 @@ def hops(address: Address) -> Iterator[Address]:
 
 
 def receiving_addresses(address: Address) -> list[Address]:
-    """Return the addresses whose receivers get some or all of the messages to this one."""
+    """Return the addresses whose receivers may get messages that are sent to `address`."""
     return [place for place in each_receiving_address(address) if place is not None]
 
 
 def each_receiving_address(address: Address) -> Iterator[Address | None]:
-    """Yield each of `receiving_addresses`, and None for each step that finds no new one."""
+    """Yield the addresses of `receiving_addresses`, and None for each step that finds none."""
     found: set[Address] = set()
     seen: set[Address] = set()
     pending = [iter([address])]
@@ -128,7 +133,7 @@ def each_receiving_address(address: Address) -> Iterator[Address | None]:
 
 
 def feeding_addresses(address: Address) -> list[Address]:
-    """Return the addresses whose senders' messages may go to the receivers of this one."""
+    """Return the addresses, including `address`, from which messages may reach its receivers."""
     found = {id(address): address}
     pending = [address]
     while pending:

@@ -1,8 +1,8 @@
 """Address rules of a router: the configuration of the names that match a pattern or prefix.
 
 Of several rules that match a name, the most specific one applies. If few rules change, they are
-changed in place, at no cost for the others. If many change, new `Rules` are built in a thread and
-replace the old ones between two turns (docs/decisions/0038-changes-under-traffic.md).
+changed in place, at no cost for the others. If many change, a new `Rules` object is built in a
+thread and replaces the old one between two turns (docs/decisions/0038-changes-under-traffic.md).
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class AddressRule(NamedTuple):
     releases or modifies is offered to another. `dead_letter` is the address for expired messages.
     Senders attach at the `ingress_phase`, receivers at the `egress_phase`. `fallback` says whether
     messages without a receiver go to a fallback destination. `hold` limits what an edge router
-    holds while it has no uplink: for how many seconds, how many messages and how many octets.
-    `priority` applies to all messages, unless it is -1. `drop_after_s` is the time in seconds after
-    which a stuck receiver is dropped; 0 means never.
+    keeps while it has no uplink: for how many seconds, how many messages and how many octets.
+    `priority` is used for all messages, unless it is -1. `drop_after_s` is the time in seconds
+    after which a stuck receiver is dropped; 0 means never.
     """
 
     is_prefix: bool
@@ -65,7 +65,7 @@ def _same(rule: AddressRule) -> str:
 
 
 class Rules:
-    """Rules of a router, and the treatment of names that no rule matches."""
+    """Set of a router's address rules, with the treatment of names that no rule matches."""
 
     def __init__(self, rules: Iterable[AddressRule], default_treatment: str) -> None:
         self.default = TREATMENTS[default_treatment]
@@ -87,7 +87,7 @@ class Rules:
         return self._tree.match(name)
 
     def is_dead_letter(self, name: str) -> bool:
-        """Return whether expired messages go to this address."""
+        """Return whether any rule names this address as the address for expired messages."""
         return name in self._dead_letters
 
     def change(
@@ -125,7 +125,7 @@ class Rules:
         self.ingress_phased += by * (rule.ingress_phase != 0)
 
     def pieces(self) -> Iterator[object]:
-        """Take discarded rules apart in small steps; yield after each (`Deferred.forget`)."""
+        """Free discarded rules in small steps; yield after each step (`Deferred.forget`)."""
         yield from pop_items(self._by_pattern)
         yield from pop_items(self._dead_letters)
         yield from self._tree.pieces()

@@ -41,9 +41,9 @@ _MOST_OF_A_NAME: Final = 45
 
 
 class SourceRules:
-    """Rules for what receivers ask for: some requests are refused, others are ignored.
+    """Settings that say which requests in a receiver's source are refused, and which are ignored.
 
-    `refuses_filters` applies to filters and distribution modes, `refuses_durable` to durable
+    `refuses_filters` applies to filters and distribution modes, and `refuses_durable` to durable
     sources that never expire. With `rejects_unconfirmed`, receivers to which everything is sent
     settled get no durable messages (`unconfirmed_durable`).
     """
@@ -56,13 +56,13 @@ class SourceRules:
     def configure(
         self, *, refuses_filters: bool, refuses_durable: bool, rejects_unconfirmed: bool = False
     ) -> None:
-        """Set which requests are refused from now on; links that are attached stay as they are."""
+        """Set which requests are refused from now on; attached links are not affected."""
         self.refuses_filters = refuses_filters
         self.refuses_durable = refuses_durable
         self.rejects_unconfirmed = rejects_unconfirmed
 
     def check(self, source: Source) -> None:
-        """Raise `AmqpError` if a source asks for what no address of the router can serve.
+        """Raise `AmqpError` if a source asks for something that no address of the router offers.
 
         The error is amqp:not-implemented at link scope.
         """
@@ -74,10 +74,11 @@ class SourceRules:
             raise AmqpError(Condition.NOT_IMPLEMENTED, _NO_DURABLE, Scope.LINK)
 
     def mode(self, source: Source, address: Address) -> Symbol:
-        """Return the distribution mode of an address, for the answer (section 3.5.2).
+        """Return an address's distribution mode, for the answering attach (section 3.5.2).
 
-        Raises amqp:not-implemented at link scope if the source asks for another mode. Only `move`
-        is always accepted: on a multicast address the receiver gets copies instead.
+        Raises amqp:not-implemented at link scope if the source asks for another mode and such
+        requests are refused. The mode `move` is always accepted, but on a multicast address the
+        receiver gets copies.
         """
         in_force = COPY if address.treatment == MULTICAST else MOVE
         asked = source.distribution_mode
@@ -87,7 +88,7 @@ class SourceRules:
 
 
 def mode_unavailable(asked: str, in_force: str) -> AmqpError:
-    """Return the error for a receiver that asks for a mode which its address does not have."""
+    """Return the error for a receiver that asks for a distribution mode other than `in_force`."""
     text = (
         f"distribution-mode {short(asked)!r} is not available here, only {str(in_force)!r}; "
         "'copy' needs a multicast address, or a link route to a broker"
@@ -115,9 +116,9 @@ def _check_filters(filters: AnyMap | None) -> None:
 
 
 def listed(names: Sequence[str], others: int = 0) -> str:
-    """Join a peer's names for the description of an error, shortening a long list.
+    """Join names from a peer for an error's description, shortening a long list.
 
-    `others` is the number of further names that are not in `names`.
+    `others` is how many further names the peer sent that are not in `names`.
     """
     named = ", ".join(names[:MOST_NAMED])
     more = len(names) + others - min(len(names), MOST_NAMED)
@@ -125,7 +126,7 @@ def listed(names: Sequence[str], others: int = 0) -> str:
 
 
 def _name(key: object, code: object) -> str:
-    """Name a filter by its key, and by its value's descriptor if that differs."""
+    """Return the text that names a filter: its key, and its descriptor if that differs."""
     name = short(key)
     if code is None:
         return name
@@ -134,6 +135,6 @@ def _name(key: object, code: object) -> str:
 
 
 def short(text: object) -> str:
-    """Shorten a peer's text so that it fits into an error's description."""
+    """Shorten a text from a peer so that it fits into an error's description."""
     text = str(text)
     return text if len(text) <= _MOST_OF_A_NAME else f"{text[:_MOST_OF_A_NAME]}..."

@@ -55,11 +55,11 @@ def _word(name: str) -> str:
 
 
 class AddressTable:
-    """Addresses of a router.
+    """Table of a router's addresses.
 
-    `rules` give the treatment of each name, and `redirects` the names that are served at another
-    place; both may be replaced as a whole. `new_name` returns a name for a dynamic node: hard to
-    guess, and with its argument at the end.
+    `rules` decide the treatment of each name, and `redirects` list the names that are served at
+    another place; both can be replaced as a whole. `new_name` returns a name for a dynamic node: it
+    is hard to guess, and ends with the function's argument.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class AddressTable:
         # have separate counts
         self.retired = Counters()
         self.kept: dict[str, Counters] = {}
-        # addresses that join the ends of routed links, one for each link
+        # internal addresses that connect the two ends of a routed link, one for each link
         self.routed: dict[Address, None] = {}
         # the transit addresses, for messages that go through this router to others, by destination,
         # key and lane; they are not found by name
@@ -97,9 +97,9 @@ class AddressTable:
         self.unused = Address("", BALANCED)
 
     def treatment_wanted(self, address: Address) -> int:
-        """Return the treatment that an address in use would get if it were made now.
+        """Return the treatment that the current rules give an address in use.
 
-        If that is `unavailable`, new links to the address are refused from now on.
+        If the treatment is UNAVAILABLE, new links to the address are refused from now on.
         """
         treatment = address.treatment if address.is_dynamic else self.treatment(address.name)
         if treatment == UNAVAILABLE:
@@ -137,7 +137,7 @@ class AddressTable:
         self._in_use[address.key] = address
 
     def _merge(self) -> None:
-        """Merge two tables that fit into one, so that there are never many tables."""
+        """Merge two adjacent tables that fit into one, so that there are never many tables."""
         for at, table in enumerate(self._full[:-1]):
             following = self._full[at + 1]
             if len(table) + len(following) <= MOST_IN_A_TABLE:
@@ -161,7 +161,7 @@ class AddressTable:
         return self.rules.match(name)
 
     def redirect_for(self, name: str, *, is_sender: bool) -> Redirect | None:
-        """Return the redirect for links to this name, or None; do not count it as issued."""
+        """Return the redirect for links to this name, or None, without counting it as issued."""
         if not self.redirects.concern_addresses or self.is_local_only(name):
             return None
         return self.redirects.redirect_for(name, is_sender=is_sender)
@@ -186,7 +186,7 @@ class AddressTable:
         return TREATMENTS[rule.treatment]
 
     def set_auto_links(self, auto_links: Counter[str]) -> Counter[str]:
-        """Set the number of configured auto-links for each name; return the former numbers.
+        """Set how many auto-links are configured for each name; return the former counts.
 
         A name that has auto-links is available even if its rule says `unavailable`. The caller then
         calls `auto_links_changed` for each name that got its first or lost its last auto-link.
@@ -202,19 +202,19 @@ class AddressTable:
                 self.treatment_wanted(address)
 
     def add_own_node(self, name: str, *others: str) -> None:
-        """Add a node of the router's own; `others` are its other names.
+        """Add a node of the router itself under `name`, with `others` as further names.
 
-        Only a rule for exactly this name applies to the node, not one whose pattern matches it.
+        Only a rule for exactly `name` applies to the node; patterns that match the name do not.
         """
         for each in (name, *others):
             self._own_nodes[each] = name
 
     def is_own_node(self, text: str) -> bool:
-        """Return whether this address text names a node of the router's own."""
+        """Return whether this address text names a node of the router itself."""
         return address_name(text) in self._own_nodes
 
     def dead_letter_of(self, name: str) -> str | None:
-        """Return the name of the address for messages that expire at this one, or None.
+        """Return the name of an address's dead-letter address, or None if it has none.
 
         A dead-letter address never has a dead-letter address itself: a message is moved only once.
         """
@@ -244,7 +244,8 @@ class AddressTable:
     def is_local_only(self, name: str) -> bool:
         """Return whether a name belongs to a node that exists only at this router.
 
-        Such a node is one of the router's own, or a dynamic one. It has no waypoints or redirects.
+        It is a node of the router itself, or a dynamic node. Such nodes have no waypoints or
+        redirects.
         """
         if name in self._own_nodes:
             return True
@@ -252,7 +253,7 @@ class AddressTable:
         return address is not None and address.is_dynamic
 
     def phase_of(self, name: str, *, is_sender: bool) -> int:
-        """Return the phase at which a peer's link to this name attaches."""
+        """Return the phase at which the rules attach a peer's link to this name."""
         rule = self.rules.match(name)
         if rule is None or self.is_local_only(name):
             return 0
@@ -261,8 +262,9 @@ class AddressTable:
     def enter(self, text: str, phase: int = 0, *, is_fallback: bool = False) -> Address | None:
         """Return the address for a link that attaches; None if the treatment is `unavailable`.
 
-        An address that is not in use is created. `phase` is the one configured for the link, or the
-        result of `phase_of`. Links of the fallback (`is_fallback`) have no phase.
+        If the address is not in use yet, it is created. `phase` is the one configured for the link,
+        or the result of `phase_of`. If `is_fallback`, the link belongs to the fallback, and `phase`
+        is ignored.
         """
         name = address_name(text)
         key = key_of(name, FALLBACK if is_fallback else phase)
@@ -313,9 +315,9 @@ class AddressTable:
             self.leave(primary)
 
     def create_dynamic(self, *words: str, treatment: int = BALANCED) -> tuple[str, Address]:
-        """Create an address for one link; return the text to tell the peer, and the address.
+        """Create an address for a dynamic node; return its text for the peer, and the address.
 
-        The name ends with the `words`, which identify the peer; long ones are shortened.
+        The name ends with the `words`, which identify the peer; long words are shortened.
         """
         text = self._new_name(".".join(_word(name) for name in words))
         name = address_name(text)
@@ -325,10 +327,10 @@ class AddressTable:
         return text, address
 
     def find(self, text: str, phase: int = 0) -> Address | None:
-        """Return the address for a single message, or `unused` if that address is not in use.
+        """Return the address for an anonymous sender's message, or `unused` if it is not in use.
 
-        `phase` is the phase that the message has reached; if it is 0, the phase of senders applies.
-        Return None if the address is unavailable.
+        `phase` is the phase that the message has reached; 0 stands for the phase at which senders
+        attach. Return None if the address is unavailable.
         """
         key = name = address_name(text)
         if phase or self.rules.ingress_phased:
@@ -347,11 +349,11 @@ class AddressTable:
         return self._used(key_of(name, phase))
 
     def is_in_use(self, address: Address) -> bool:
-        """Return whether the table has this very object, not another one of the same name."""
+        """Return whether the table contains this very object, not another address with its name."""
         return self._used(address.key) is address
 
     def own_name(self, name: str) -> str:
-        """Return the main name of a node of the router's own; return any other name unchanged."""
+        """Return the main name of a node of the router itself; return any other name unchanged."""
         return self._own_nodes.get(name, name)
 
     def leave(self, address: Address) -> None:

@@ -1,8 +1,9 @@
-"""Topic matching: find all keys of an exchange that match a message's subject.
+"""Topic matching: find all binding keys of an exchange that match a message's subject.
 
 With the `amqp` method, tokens are separated by a full stop, `*` matches any one token and `#` any
-number of tokens, including none. With the `mqtt` method, they are separated by a slash, `+` matches
-any one token, and `#`, which is allowed only at the end, matches all remaining tokens, or none.
+number of tokens, including none. With the `mqtt` method, tokens are separated by a slash, `+`
+matches any one token, and `#`, which is allowed only at the end, matches all remaining tokens, or
+none.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ MQTT: Final = "mqtt"
 
 
 class TopicTree(Generic[T]):
-    """Multimap whose keys may contain wildcards; a subject finds the values of matching keys."""
+    """Multimap with wildcard keys; a search for a subject finds the values of matching keys."""
 
     def __init__(self, method: str) -> None:
         self._separator = "/" if method == MQTT else "."
@@ -27,13 +28,13 @@ class TopicTree(Generic[T]):
         self._root: Node[T] = Node()
 
     def add(self, key: str, value: T) -> None:
-        """Add `value` for the subjects that `key` matches."""
+        """Add a value, to be found by all subjects that `key` matches."""
         self._root.grow(self._tokens(key), self._one).values.append(value)
 
     def remove(self, key: str, value: T) -> None:
-        """Remove `value`, which was added for `key`.
+        """Remove a value that was added for `key`.
 
-        A search that has already begun may still find it.
+        A search that has already begun may still find the value.
         """
         node = self._root
         # the nodes on the path, each with the token that leads to the next
@@ -51,11 +52,11 @@ class TopicTree(Generic[T]):
             node.drop(token, self._one)
 
     def matches(self, subject: str) -> list[T]:
-        """Return the values of all keys that match, each once."""
+        """Return the values of all keys that match a subject, without duplicates."""
         return [each for each in self.search(subject) if each is not None]
 
     def search(self, subject: str) -> Iterator[T | None]:
-        """Yield the values of all keys that match, each once, and None for each step in between."""
+        """Yield the values of all keys that match a subject, and None for steps that find none."""
         names = self._tokens(subject)
         # Each node is tried once at each position, even if several `#` lead there: at most nodes x
         # tokens steps. The nodes are kept so that the id of a removed one is not reused.
@@ -79,7 +80,7 @@ class TopicTree(Generic[T]):
                 pending.append((exact, at + 1))
 
     def pieces(self) -> Iterator[object]:
-        """Take a discarded tree apart in small steps; yield after each (`Deferred.forget`)."""
+        """Free a discarded tree in small steps; yield after each step (`Deferred.forget`)."""
         return self._root.pieces()
 
     def _tokens(self, text: str) -> list[str]:

@@ -1,5 +1,5 @@
 """Rules for single deliveries: credit, redelivery, release, size limits, annotations, outcomes.
 
-Both forwarding and the code that attaches and detaches links call these. May import `model`,
-`routers` and `addresses` of `router.core`, and no links.
+Both forwarding and the code that attaches and detaches links use this package. It may import
+`model`, `routers` and `addresses` of `router.core`, but not `links`.
 """

@@ -1,4 +1,4 @@
-"""Abort deliveries whose rest will not arrive, at any point of their way through the router."""
+"""Abort deliveries whose remaining frames will not arrive, wherever they are in the router."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def abort_all(forwarder: Core, delivery: Delivery) -> None:
-    """Abort a delivery whose rest will not arrive, or all its copies.
+    """Abort a delivery whose remaining frames will not arrive; if it was copied, abort all copies.
 
     If there are very many copies, the last ones are aborted in later turns.
     """
@@ -25,7 +25,7 @@ def abort_all(forwarder: Core, delivery: Delivery) -> None:
 
 
 def abort(forwarder: Core, delivery: Delivery) -> None:
-    """Abort a delivery whose rest will not arrive, whether it waits or is being sent."""
+    """Abort a waiting or partly sent delivery whose remaining frames will not arrive."""
     forwarder.outcomes.aborted(delivery)
     delivery.discarded = True
     forwarder.backlog.drop(delivery)

@@ -2,10 +2,11 @@
 
 A sender gets credit only for receivers that may get its messages (`sides`). The senders of one side
 together hold no more credit than these receivers have given, and all senders together no more than
-all receivers have given. As in `credit`, one message ahead for each sender may come on top of that.
+all receivers have given. In addition, each sender may hold a credit of one, as in `credit`.
 
-Nothing here runs for addresses whose links are all on one side. Each link is examined once, however
-many sides there are. If there are very many links, they are examined in later turns (`Sharing`).
+Nothing in this module runs for addresses whose links are all on one side. Each link is examined
+once, however many sides there are. If there are very many links, they are examined in later turns
+(`Sharing`).
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ A_STEP = 128
 
 
 class Capacity:
-    """Number of deliveries that the receivers of an address can take, in total and by their side.
+    """Count of the deliveries that an address's receivers can take, in total and for each side.
 
     If the treatment is closest, only the nearest receivers count.
     """
@@ -51,9 +52,9 @@ class Capacity:
         self.nearest = -1
 
     def add(self, address: Address, without: int, start: int, end: int) -> None:
-        """Add the consumers from `start` to `end`, except those on the side `without`.
+        """Add the capacity of an address's consumers from index `start` up to `end`.
 
-        Consumers on the side HERE are always included.
+        Consumers on the side `without` are skipped, unless it is HERE.
         """
         consumers = address.consumers
         for at in range(start, end):
@@ -87,7 +88,7 @@ class Capacity:
 def capacity_of(address: Address, without: int) -> Capacity:
     """Return the capacity of an address's receivers, except those on the side `without`.
 
-    If the treatment is closest, only the nearest of these receivers count.
+    If the treatment is closest, only the nearest of the other receivers count.
     """
     found = Capacity()
     found.add(address, without, 0, len(address.consumers))
@@ -101,9 +102,10 @@ def room(address: Address, side: int) -> int:
 
 
 def finish(forwarder: Core, address: Address) -> None:
-    """Serve an address that has several sides and share its credit, at the end of a turn.
+    """Serve the receivers of an address that has several sides, and share their credit.
 
-    If it has more than AT_ONCE links, that is done in later turns (`Sharing`).
+    Call it at the end of a turn. If the address has more than AT_ONCE links, the work is done in
+    later turns (`Sharing`).
     """
     if len(address.consumers) + len(address.producers) > AT_ONCE:
         if isinstance(address.sharing, Sharing):
@@ -126,7 +128,7 @@ def finish(forwarder: Core, address: Address) -> None:
 
 
 def replenish_across(address: Address) -> None:
-    """Share the receivers' credit among the senders of an address."""
+    """Share the receivers' credit among an address's senders on several sides, in this turn."""
     count = len(address.producers)
     if count == 0:
         return
@@ -156,7 +158,7 @@ class Shares:
         self.held_up: dict[IncomingLink | None, int] | None = None
 
     def add_holdings(self, start: int, end: int) -> None:
-        """Add up the credit that some senders hold, by their side."""
+        """Add up the credit that the senders from index `start` up to `end` hold, by side."""
         address = self.address
         producers = address.producers
         waiting = address.waiting.by_side()
@@ -176,7 +178,7 @@ class Shares:
             group.granted += link.credit
 
     def divide(self) -> None:
-        """Compute how much credit a sender on each side may hold."""
+        """Compute, for each side, how much credit one of its senders may hold."""
         address = self.address
         total = self.nearest.total - address.waiting.count
         if self.farther is not self.nearest:
@@ -187,7 +189,10 @@ class Shares:
             self.held_up = address.waiting.senders()
 
     def offer(self, start: int, end: int) -> None:
-        """Give some senders credit, or revoke it if no receiver may get their messages."""
+        """Grant credit to the senders from index `start` up to `end`.
+
+        If no receiver may get a sender's messages, its credit is revoked instead.
+        """
         producers = self.address.producers
         for at in range(start, end):
             producer = producers[at]
@@ -243,7 +248,7 @@ class Sharing:
         return False
 
     def _shared(self) -> Iterator[None]:
-        """Serve the address and share its credit; yield after every few links.
+        """Serve the address's receivers and share their credit; yield after every few links.
 
         If links are added or removed meanwhile, the address is examined again.
         """
@@ -274,7 +279,7 @@ class Sharing:
 
 
 def _in_steps(examine: Callable[[int, int], object], links: Sized) -> Iterator[None]:
-    """Call `look` with the start and end of each range of A_STEP `links`; yield after each call.
+    """Call `examine` with the bounds of each range of A_STEP `links`; yield after each call.
 
     Links may be added or removed meanwhile.
     """
@@ -287,7 +292,7 @@ def _in_steps(examine: Callable[[int, int], object], links: Sized) -> Iterator[N
 
 
 class SideSenders:
-    """Senders of one side: their number, the credit they hold, and the room for their messages."""
+    """Group of the senders on one side: their count, credit, and room for their messages."""
 
     def __init__(self, side: int, backing: Capacity, waiting: int) -> None:
         self.side = side
@@ -299,10 +304,10 @@ class SideSenders:
 
 
 def share_out(groups: list[SideSenders], total: int, count: int) -> dict[int, int]:
-    """Return how much credit each sender of a side may hold, by side.
+    """Return, for each side, how much credit one of its senders may hold.
 
-    `total` is divided equally among all `count` senders. If the receivers of a side's messages have
-    room for less than its share, the other sides get the rest.
+    `total` is divided equally among all `count` senders. If the receivers for a side have room for
+    less than that side's share, the other sides get the rest.
     """
     shares = {}
     groups.sort(key=_room_each)

@@ -1,9 +1,9 @@
-"""Grant credit to senders: never more than the credit that receivers give (section 2.6.7).
+"""Grant credit to senders, according to the credit that receivers give (section 2.6.7).
 
 At the end of a turn each address whose state has changed is examined once. The credit of its
 receivers, less the messages that wait and the credit that its senders hold, is shared among the
 senders. If nothing is left, a sender without credit still gets a credit of one, so that idle
-senders that hold credit cannot starve it. Therefore one message ahead per sender may wait in the
+senders that hold credit cannot starve it. Therefore one message for each sender may wait in the
 router.
 
 The links of an address that has very many are examined a few at a time, in later turns (`Sharing`,
@@ -40,8 +40,9 @@ OFFERS = 2
 def receiver_room(address: Address) -> int:
     """Return how many more deliveries the receivers of an address can take.
 
-    If each delivery goes to one receiver, that is the sum of their credit, less the deliveries that
-    wait. For multicast, where each receiver gets a copy, the slowest receiver decides.
+    If each delivery goes to one receiver, this is the sum of their credit, less the count of
+    waiting deliveries. For multicast, where each receiver gets a copy, the slowest receiver
+    decides.
     """
     total = 0
     slowest = -1
@@ -73,7 +74,7 @@ def room_of(consumer: Consumer) -> int:
 
 
 def has_too_much_unsettled(link: IncomingLink) -> bool:
-    """Return whether a sender gets no credit because of its unsettled deliveries."""
+    """Return whether a sender gets no credit because it has too many unsettled deliveries."""
     return link.unsettled >= UNSETTLED_LIMIT
 
 
@@ -119,9 +120,9 @@ def replenish_at_once(address: Address) -> None:
 class Sharing:
     """Deferred task that does the work of `replenish_at_once` for an address with very many links.
 
-    A message that is sent meanwhile uses up as much credit of its sender as of the receivers, so
-    their difference stays valid from step to step. If the address needs new credit before the task
-    has ended, the task begins again (`is_again_due`).
+    A message that is sent between two steps uses up one credit of its sender and one of its
+    receiver, so the difference between the sums of credit stays valid. If the address needs new
+    credit before the task has ended, the task begins again (`is_again_due`).
     """
 
     def __init__(self, address: Address) -> None:
@@ -136,7 +137,7 @@ class Sharing:
         self.share = 0
 
     def step(self) -> bool:
-        """Examine the next few links; return whether any are left."""
+        """Examine the next few links; return whether any links are left."""
         address = self.address
         if address.remote_ends or address.related_addresses is not None:
             # the address's credit is now shared in another way
@@ -208,7 +209,7 @@ class Sharing:
 
 
 def replenish_trees(address: Address) -> None:
-    """Share the receivers' credit among the senders of a multicast that has several sides."""
+    """Share the receivers' credit among the senders of a multicast address with several sides."""
     count = len(address.producers)
     if count == 0:
         return
@@ -222,8 +223,8 @@ class TreeCredit:
     """Computation of the credit that each sender of a multicast with several sides may hold.
 
     Messages that enter the network at a router follow that router's multicast tree. So the links of
-    a tree limit only the credit of senders whose messages follow it. Receivers here or at an edge
-    limit the credit of all senders.
+    a tree limit only the credit of senders whose messages follow this tree. Receivers at this
+    router or at an edge limit the credit of all senders.
     """
 
     def __init__(self, address: Address) -> None:
@@ -238,7 +239,7 @@ class TreeCredit:
         self.counts: dict[int, int] = {}
 
     def add_receivers(self, start: int, end: int) -> None:
-        """Add the credit of some receivers."""
+        """Add the credit of the receivers from index `start` up to `end`."""
         consumers = self.address.consumers
         trees = self.trees
         for at in range(start, end):
@@ -254,7 +255,7 @@ class TreeCredit:
                 self.slowest = left
 
     def add_holdings(self, start: int, end: int) -> None:
-        """Add the credit that some senders hold."""
+        """Add the credit that the senders from index `start` up to `end` hold."""
         producers = self.address.producers
         for at in range(start, end):
             producer = producers[at]
@@ -264,7 +265,7 @@ class TreeCredit:
             self.counts[tree] = self.counts.get(tree, 0) + 1
 
     def offer(self, start: int, end: int) -> None:
-        """Grant some senders their share, or revoke their credit."""
+        """Grant the senders from index `start` up to `end` their share, or revoke their credit."""
         producers = self.address.producers
         for at in range(start, end):
             producer = producers[at]
@@ -297,7 +298,7 @@ class TreeCredit:
 def offer(producer: Producer, share: int, room: int, left: int) -> int:
     """Grant a sender credit up to its `share`; return how much credit was added.
 
-    `room` is how many deliveries the receivers can take, and `left` the part of it for which no
+    `room` is how many deliveries the receivers can take, and `left` the part of `room` for which no
     sender holds credit. If `left` is 0, a sender without credit gets a credit of one. If `room` is
     0, nothing is granted.
     """
@@ -322,8 +323,8 @@ def offer(producer: Producer, share: int, room: int, left: int) -> int:
 def drain_sender(producer: Producer) -> None:
     """Drain a sender, because there is no receiver (section 2.6.7).
 
-    A link that the router itself attached, for example to a broker, only has its credit revoked: a
-    drain would make the broker send its messages first, although there is no receiver.
+    If the router itself attached the link, for example to a broker, the link's credit is only
+    revoked: a drain would make the broker send its messages first, although there is no receiver.
     """
     link = producer.link
     producer.low_mark = -1
@@ -335,7 +336,7 @@ def drain_sender(producer: Producer) -> None:
 
 
 def take_back(producer: Producer) -> None:
-    """Drain a sender without receivers; revoke the credit of a link from another router.
+    """Drain a sender without receivers, or revoke its credit if it is another router.
 
     Unlike a client, a router has no messages of its own, so there is nothing to drain.
     """
@@ -349,7 +350,7 @@ def take_back(producer: Producer) -> None:
 def revoke(link: IncomingLink) -> None:
     """Set a sender's credit to 0.
 
-    Messages that it sends before it learns of that are still accepted.
+    Messages that are already on their way are still accepted.
     """
     if link.credit:
         # messages for credit revoked earlier may still arrive, too, but are within this limit
@@ -359,7 +360,7 @@ def revoke(link: IncomingLink) -> None:
 
 
 def replenish_anonymous(producer: Producer) -> None:
-    """Grant an anonymous sender credit for its capacity, less its deliveries that wait."""
+    """Grant an anonymous sender credit up to its capacity, less its count of waiting deliveries."""
     link = producer.link
     if not link.is_attached():
         return
@@ -371,11 +372,11 @@ def replenish_anonymous(producer: Producer) -> None:
 
 
 def copy_credit(address: Address) -> None:
-    """Copy credit and drain one for one between the ends of a routed link (section 2.6.7).
+    """Copy credit and drain between the two ends of a routed link (section 2.6.7).
 
-    Credit and drain go from the receiver to the sender; the end of a drain goes back. Deliveries
-    that were received but not forwarded yet have already used their credit. If the receiver reduces
-    its credit, messages that were sent before the sender learned of that are still accepted.
+    Credit and drain go from the receiver to the sender, and the end of a drain goes back.
+    Deliveries that were received but not forwarded yet have already used their credit. If the
+    receiver reduces its credit, messages that are already on their way are still accepted.
     """
     if not address.consumers:
         return

@@ -1,8 +1,9 @@
-"""Move messages whose ttl ended while they waited to their address's dead-letter address.
+"""Dead letters: move a waiting message to its dead-letter address when its ttl ends.
 
-There they wait like any other messages, without a ttl, and their outcome comes from the receiver
-there. A message is moved only once: a dead-letter address has no dead-letter address itself. A
-message that cannot be moved, for example because no receiver is there, is rejected.
+At the dead-letter address the message waits like any other, without a ttl, and a receiver there
+decides its outcome. It is moved only once: a dead-letter address has no dead-letter address itself.
+A message that cannot be moved, for example because the dead-letter address has no receiver, is
+rejected.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ def expire(forwarder: Core, delivery: Delivery) -> None:
 
 
 def move(forwarder: Core, delivery: Delivery) -> bool:
-    """Move an expired delivery, which is no longer in a queue, to the dead-letter address.
+    """Move an expired delivery to its dead-letter address; return whether that was possible.
 
-    Return False if it cannot be moved.
+    The delivery must no longer be in a queue.
     """
     table = forwarder.table
     name = table.dead_letter_of(delivery.address.name)
@@ -64,7 +65,7 @@ def move(forwarder: Core, delivery: Delivery) -> bool:
 
 
 def _take_in(forwarder: Core, address: Address, delivery: Delivery, least_busy: Consumer) -> None:
-    """Queue a delivery for a consumer that can take it now, or else for the least busy one."""
+    """Queue a delivery for a consumer that can take it now, or else for `least_busy`."""
     if address.remote_ends:
         delivery.lane = 0
         consumer = forwarder.distribution.choose_across(

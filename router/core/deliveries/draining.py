@@ -1,10 +1,10 @@
-"""Drains: give a draining receiver all available messages, including those of its senders.
+"""Drains: send a draining receiver all available messages, including those that senders have.
 
 A drain asks the sender of a link to send all available messages and then use up the credit (section
 2.6.7). In a router usually no message waits for a receiver without credit, because senders get
 credit only when receivers give some (`credit`). A receiver that polls by draining would therefore
-never get a message. So if a drain lets the address's senders send more than before, they get a
-short time to do so; otherwise the drain ends immediately (docs/decisions/0031).
+never get a message. So if a drain gives the address's senders new credit, they get a short time to
+use it; otherwise the drain ends immediately (docs/decisions/0031).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MOST_ASKED = 2048
 def answer(forwarder: Core, consumer: Consumer) -> None:
     """Answer the drain of a receiver for which no message waits, by using up the credit.
 
-    If senders may now send more than before, the credit is used up only after PATIENCE_S.
+    If the drain gives senders new credit, the receiver's credit is used up only after PATIENCE_S.
     """
     if consumer.link.is_routed:
         # the sender at the other end answers
@@ -54,9 +54,9 @@ def answer(forwarder: Core, consumer: Consumer) -> None:
 
 
 def finish(forwarder: Core) -> None:
-    """End the drains whose senders have had their time; called regularly while there are any.
+    """End the drains that have given senders enough time.
 
-    If there are very many, the next ones end with the next call.
+    Call it regularly while there are drains. Each call ends a limited number of them.
     """
     now = forwarder.turn.now
     drains = forwarder.queues.drains
@@ -77,7 +77,7 @@ def _is_draining(consumer: Consumer) -> bool:
 
 
 def _ask(forwarder: Core, consumer: Consumer) -> bool:
-    """Share the draining receiver's credit among senders; return whether any may now send more."""
+    """Share the draining receiver's credit among senders; return whether any may get more."""
     address = consumer.address
     if (
         address.related_addresses is None

@@ -1,9 +1,9 @@
 """Fallbacks: move waiting messages to an address's fallback, and back.
 
-When the last receiver of an address leaves, waiting messages go to its fallback. Those that still
-wait there when the address has a receiver again are moved back, in order. Messages that were
-already sent stay where they are. If very many wait, the last ones are moved in later turns; until
-then new messages are queued after them. None of this runs once per message.
+When the last receiver of an address leaves, waiting messages go to the address's fallback. When the
+address has a receiver again, messages that still wait at the fallback are moved back, in order.
+Messages that were already sent stay where they are. If very many wait, the last ones are moved in
+later turns; until then new messages are queued after them. None of this runs once per message.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ A_STEP: Final = 32
 
 
 def consumer_joined(forwarder: Core, consumer: Consumer) -> None:
-    """Move waiting messages from the fallback back to an address's first consumer."""
+    """Move waiting messages from the fallback back to an address that got its first consumer."""
     address = consumer.address
     fallback = None if address.related_addresses is None else address.related_addresses.fallback
     if fallback is None or len(address.consumers) > 1 or address.treatment == MULTICAST:
@@ -34,7 +34,7 @@ def consumer_joined(forwarder: Core, consumer: Consumer) -> None:
 
 
 def last_consumer_left(forwarder: Core, address: Address) -> None:
-    """Move messages that wait at an address to its fallback, as its last consumer has left."""
+    """Move messages that wait at an address to its fallback, because its last consumer left."""
     fallback = None if address.related_addresses is None else address.related_addresses.fallback
     if fallback is None or not fallback.consumers or address.treatment == MULTICAST:
         return
@@ -42,7 +42,10 @@ def last_consumer_left(forwarder: Core, address: Address) -> None:
 
 
 def _move(forwarder: Core, primary: Address, source: Address, to: Address) -> None:
-    """Begin to move the waiting messages that receivers at `to` accept from `source` to `to`."""
+    """Begin to move waiting messages from `source` to `to`, if receivers at `to` accept them.
+
+    Either `source` or `to` is `primary`; the other one is its fallback.
+    """
     ties = primary.related_addresses
     assert ties is not None
     if ties.moving is not None:
@@ -53,7 +56,10 @@ def _move(forwarder: Core, primary: Address, source: Address, to: Address) -> No
 
 
 class FallbackMove:
-    """Task that moves waiting deliveries from the address `source` to the address `to`."""
+    """Task that moves waiting deliveries from an address to its fallback, or back.
+
+    `source` is the address that the deliveries leave.
+    """
 
     def __init__(self, forwarder: Core, primary: Address, source: Address, to: Address) -> None:
         self._forwarder = forwarder
@@ -105,7 +111,7 @@ class FallbackMove:
         self._is_later = True
 
     def wait_behind(self, delivery: Delivery, producer: Producer, frame: TransferFrame) -> None:
-        """Queue a new delivery after those that are still to be moved."""
+        """Queue a new delivery after the deliveries that are still to be moved."""
         forwarder = self._forwarder
         delivery.address = self.source
         forwarder.backlog.hold(delivery, frame.octets, frame.payload_at, frame.end)

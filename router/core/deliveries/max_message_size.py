@@ -28,7 +28,10 @@ WORK_OF_A_LOSS = 64
 
 
 def is_too_large(address: Address, delivery: Delivery) -> bool:
-    """Return whether a delivery is too large for all receivers of an address, or it has none."""
+    """Return whether a delivery is too large for every receiver of an address.
+
+    If the address has no receiver, any delivery is too large.
+    """
     size = delivery.size
     if not address.remote_ends:
         return not address.consumers or bool(size > address.largest_taken())
@@ -44,9 +47,9 @@ def is_too_large(address: Address, delivery: Delivery) -> bool:
 
 
 def least_busy(address: Address, delivery: Delivery) -> Consumer | None:
-    """Return the least busy consumer that takes a delivery of this size, or None.
+    """Return the least busy consumer that accepts a delivery of this size, or None.
 
-    Only consumers that serve the side that the delivery comes from are considered.
+    Only consumers that may get messages from the delivery's side are considered.
     """
     able = [
         each
@@ -58,7 +61,7 @@ def least_busy(address: Address, delivery: Delivery) -> Consumer | None:
 
 
 def refuse(forwarder: Core, address: Address, delivery: Delivery) -> None:
-    """Reject a delivery that has not been sent and that no receiver accepts."""
+    """Reject a delivery that has not been sent, because it is too large for all receivers."""
     reject(forwarder, delivery, largest(address))
 
 
@@ -90,20 +93,20 @@ def _verdict(size: int, limit: int) -> bytes:
 
 
 def is_spread_by_sides(address: Address) -> bool:
-    """Return whether the side of a waiting delivery decides which consumers may take it."""
+    """Return whether the side of a waiting delivery decides which consumers may get it."""
     return bool(address.remote_ends) and address.treatment != MULTICAST
 
 
 def chooses_by_sides(consumer: Consumer) -> bool:
-    """Return whether a consumer may take only waiting deliveries from some sides."""
+    """Return whether a consumer may get waiting deliveries from certain sides only."""
     return is_spread_by_sides(consumer.address) and not sides.takes_from_anywhere(consumer)
 
 
 def take(forwarder: Core, consumer: Consumer) -> Delivery | None:
     """Remove and return the next delivery in a consumer's queue that is not too large for it.
 
-    Return None if no delivery is found; the queue's `is_unfinished` then says whether the search
-    may be continued. Its `examined` is the number of deliveries examined, which the caller counts.
+    Return None if none is found; the queue's `is_unfinished` then says whether to continue the
+    search. The queue's `examined` is set to the work of the search, as a number of deliveries.
     """
     waiting = consumer.waiting
     limit = consumer.link.max_message_size
@@ -180,7 +183,7 @@ def receiver_lost(forwarder: Core, address: Address) -> None:
 
 
 def refuse_too_large(forwarder: Core) -> None:
-    """Reject waiting deliveries that are too large for all receivers that are left.
+    """Reject waiting deliveries that are too large for all remaining receivers.
 
     Call it at the end of a turn. If very many wait, the last ones are checked in later turns.
     """
@@ -199,7 +202,7 @@ def refuse_too_large(forwarder: Core) -> None:
 class _Refusing:
     """Task that rejects the waiting deliveries of an address that are too large.
 
-    It passes through them once more if another receiver has left meanwhile.
+    If another receiver leaves meanwhile, all waiting deliveries are checked again.
     """
 
     def __init__(self, forwarder: Core, address: Address) -> None:
@@ -210,7 +213,7 @@ class _Refusing:
         self.is_due_again = False
 
     def begin(self) -> None:
-        """Check the first deliveries, and the others in later turns."""
+        """Check the first waiting deliveries now, and the others in later turns."""
         self.is_due_again = False
         address = self._address
         self._limits = _limits(address)
@@ -242,7 +245,7 @@ class _Refusing:
 
 
 def _limits(address: Address) -> dict[int, int]:
-    """Return, by side, the size of the largest message from there that any receiver accepts."""
+    """Return, for each side, the largest size of its messages that any receiver accepts."""
     if not is_spread_by_sides(address):
         return dict.fromkeys(address.waiting.by_side(), largest(address))
     return {

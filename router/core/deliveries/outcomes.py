@@ -1,9 +1,9 @@
-"""Count outcomes and delays of deliveries, by link and by address.
+"""Count outcomes and delays of deliveries, for each link and each address.
 
-Outcomes come in runs: a receiver settles a range of one sender's deliveries that arrived in one
-turn. So equal outcomes are only counted until their run ends, and then added to all counters
-together (docs/decisions/0041). A run ends with the turn at the latest, and before any link is added
-or removed.
+Equal outcomes often follow each other, because a receiver settles a range of one sender's
+deliveries that arrived in one turn. Such a run is added to all counters together, when it ends
+(docs/decisions/0041). A run ends with the turn at the latest, and before any link is added or
+removed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from router.engine.outbox import Turn
 
 
 class OutcomeObserver(Protocol):
-    """Observer of outcomes; each call is for one or several deliveries."""
+    """Observer of outcomes; each call reports one or several deliveries."""
 
     def settled(
         self,
@@ -38,7 +38,7 @@ class OutcomeObserver(Protocol):
         """
 
     def expired(self, incoming: IncomingLink, address: str, count: int) -> None:
-        """Note that the ttl of `count` deliveries ended before a receiver took them."""
+        """Note that `count` deliveries expired before a receiver got them."""
 
 
 class OutcomeCounter:
@@ -141,7 +141,7 @@ class OutcomeCounter:
                 link.count_delay(age_s, 1)
 
     def expired(self, delivery: Delivery) -> None:
-        """Count a delivery whose ttl ended before a receiver took it."""
+        """Count a delivery that expired before a receiver got it."""
         address = delivery.address
         counters = address.counters
         counters.expired += 1
@@ -153,7 +153,7 @@ class OutcomeCounter:
             self.expired_count += 1
 
     def _end_expired(self) -> None:
-        """Report the deliveries that have expired to the observer."""
+        """Report to the observer the expired deliveries that have been counted so far."""
         link, address, count = self.expired_in, self.expired_at, self.expired_count
         self.expired_in = None
         self.expired_at = None
@@ -173,8 +173,8 @@ class OutcomeCounter:
     def record_own_outcome(self, delivery: Delivery, code: int, state: bytes) -> None:
         """Record an outcome that the router itself has decided for a sampled delivery.
 
-        `accepted` is recorded as decided by the receiver, because it stands for a message that was
-        sent to a receiver settled.
+        `accepted` is recorded as decided by the receiver, because the router uses it only for
+        messages that it has sent to a receiver as settled.
         """
         if self.sampler is None:
             return
@@ -184,6 +184,6 @@ class OutcomeCounter:
             self.sampler.ended(delivery, code, sampling.ROUTER, router_outcomes.reason(code, state))
 
     def aborted(self, delivery: Delivery) -> None:
-        """Record that the rest of a sampled delivery will not arrive."""
+        """Record that the remaining frames of a sampled delivery will not arrive."""
         if delivery.sample is not None and self.sampler is not None:
             self.sampler.ended(delivery, sampling.ABORTED, sampling.NOBODY, None)

@@ -1,10 +1,10 @@
-"""Redelivery: offer a message that one receiver releases to another, before the sender is told.
+"""Redelivery: offer a message to another receiver after one receiver has released it.
 
 If an address has several receivers, the octets of a small message are kept until it is settled. If
-its receiver releases or modifies it, it goes to another receiver that has room at that moment and
-has not had it yet. The sender is told only the last outcome. Nothing waits for this: if no receiver
-has room, the sender is told immediately, as with a single receiver.
-(docs/decisions/0029-redelivery.md.)
+its receiver releases or modifies the message, it goes to another receiver that has room and has not
+had it yet. The sender gets only the last outcome. If no receiver has room at that moment, the
+sender gets the outcome immediately, as with a single receiver. Only a message for receivers that
+are farther away may wait (`network.farther_receivers`). (docs/decisions/0029-redelivery.md.)
 """
 
 from __future__ import annotations
@@ -44,8 +44,9 @@ MOST_ASKED = 64
 class KeptMessage:
     """Octets of a message that may have to be sent again, as they were last sent.
 
-    `since` is the time when they were sent. `tried` are the links whose receivers have given the
-    message back. Instances are created by `KeptMessage.__new__(KeptMessage)`.
+    `since` is the time at which they were sent. `tried` contains the links whose receivers have
+    returned the message. Instances are created with `KeptMessage.__new__(KeptMessage)`, because
+    calling the class takes longer.
     """
 
     octets: bytes
@@ -54,7 +55,7 @@ class KeptMessage:
 
 
 class Redelivery:
-    """Store of the octets that a router keeps for redelivery, with their limit."""
+    """Store of the octets that a router keeps for redelivery, with a limit on them."""
 
     def __init__(self, turn: Turn, limit_bytes: int) -> None:
         self.turn = turn
@@ -62,7 +63,11 @@ class Redelivery:
         self.limit_bytes = limit_bytes // PART_KEPT
 
     def keep(self, delivery: Delivery, view: Octets, start: int, end: int) -> None:
-        """Keep `view[start:end]`, the whole message of a delivery, if it is small enough."""
+        """Keep the octets `view[start:end]` of a delivery's whole message for redelivery.
+
+        They are kept only if the message is small, the limit allows it, and neither the sender nor
+        the receiver has settled.
+        """
         count = end - start
         if (
             not delivery.outgoing_open
@@ -86,9 +91,10 @@ class Redelivery:
             self.kept_bytes -= len(kept.octets)
 
     def handle_disposition(self, core: Core, delivery: Delivery, frame: DispositionFrame) -> bool:
-        """Handle a receiver's disposition of a kept delivery.
+        """Handle a receiver's disposition for a delivery whose octets are kept.
 
-        Returns whether the delivery goes to another receiver instead of back to its sender.
+        Return whether the delivery goes to another receiver. If not, the outcome goes to the
+        sender.
         """
         code = frame.state_code
         if (code == codes.RELEASED or code == codes.MODIFIED) and _offer(
@@ -103,7 +109,8 @@ class Redelivery:
 def keeps_messages(address: Address) -> bool:
     """Return whether messages that are sent to this address may have to be sent again.
 
-    They may go to another receiver if one releases them, or to a receiver that resumes its link.
+    This may happen after one of several receivers releases them, or when a receiver resumes its
+    link.
     """
     if address.treatment == MULTICAST:
         return False
@@ -124,9 +131,9 @@ def _has_several(address: Address) -> bool:
 
 
 def _offer(redelivery: Redelivery, core: Core, delivery: Delivery, frame: DispositionFrame) -> bool:
-    """Offer a delivery that its receiver released or modified to another receiver.
+    """Offer a delivery to another receiver, after its receiver has released or modified it.
 
-    Return False if the delivery goes back to its sender. Otherwise it has been sent to another
+    Return False if its outcome goes to the sender. Otherwise the delivery has been sent to another
     receiver, or waits for one that is farther away.
     """
     address = delivery.address
@@ -167,9 +174,10 @@ def _offer(redelivery: Redelivery, core: Core, delivery: Delivery, frame: Dispos
 
 
 def retry(core: Core, delivery: Delivery) -> bool:
-    """Forward a released delivery that waits; return whether it has stopped waiting.
+    """Try again to send a released delivery that waits for a receiver farther away.
 
-    If its ttl has ended, it is settled as released.
+    Return whether the delivery has stopped waiting. If its ttl has ended, it is settled as
+    released.
     """
     kept = delivery.kept
     consumer = _other(delivery.address, delivery, kept.tried, kept.octets, is_released=True)
@@ -189,7 +197,7 @@ def retry(core: Core, delivery: Delivery) -> bool:
 def _send_again(
     redelivery: Redelivery, core: Core, consumer: Consumer, delivery: Delivery, octets: bytes
 ) -> None:
-    """Send a delivery to another receiver, and remember which receivers have had it."""
+    """Send a delivery to another receiver, and remember which receivers have already had it."""
     tried = delivery.kept.tried
     redelivery.drop(delivery)
     _send(redelivery, core, consumer, delivery, octets)
@@ -201,8 +209,8 @@ def _send_again(
 def _may_be_lost(delivery: Delivery, frame: DispositionFrame) -> bool:
     """Return whether an outcome may mean that the message was lost at another router.
 
-    A router answers `modified` if it loses the link on which the message was sent. A receiver may
-    have received the message, so only the sender may decide to send it again.
+    A router answers `modified` if it loses the link on which it sent the message. The receiver may
+    have got the message, so only the sender may decide to send it again.
     """
     owner = delivery.outgoing.owner
     return bool(frame.state_code == codes.MODIFIED and owner is not None and owner.side != HERE)
@@ -218,8 +226,8 @@ def _other(
 ) -> Consumer | None:
     """Return the least busy consumer that has room and has not had the delivery, or None.
 
-    If the treatment is closest, it is one of the nearest of these consumers. Only a released
-    message may go to a consumer that is farther away than the one that released it.
+    If the treatment is closest, only the nearest of these consumers are considered. A modified
+    message never goes to a consumer that is farther away than the one that modified it.
     """
     size = len(octets)
     is_closest = address.treatment == CLOSEST
@@ -246,7 +254,10 @@ def _other(
 
 
 def _asked(address: Address) -> list[Consumer]:
-    """Return the consumers to offer a delivery to; of very many, MOST_ASKED in rotation."""
+    """Return the consumers to which a delivery may be offered.
+
+    If there are very many, each call returns the next MOST_ASKED of them, in rotation.
+    """
     consumers = address.consumers
     count = len(consumers)
     # an address with sides has few consumers, near ones and far ones
@@ -259,9 +270,10 @@ def _asked(address: Address) -> list[Consumer]:
 
 
 def _revised(delivery: Delivery, frame: DispositionFrame, now: float) -> bytes | None:
-    """Return the message to send again: its ttl is reduced, and a modified outcome changes it.
+    """Return the message to send again, or None if it cannot be sent again.
 
-    Return None if it cannot be sent again, for example because its ttl has ended.
+    Its ttl is reduced, and the changes of a modified outcome are made. It cannot be sent again if
+    its ttl has ended, for example.
     """
     kept = delivery.kept
     octets: bytes = kept.octets
@@ -285,7 +297,7 @@ def _revised(delivery: Delivery, frame: DispositionFrame, now: float) -> bytes |
 
 
 def _users(annotations: DecodedMap | None) -> DecodedMap:
-    """Return the annotations that a receiver may add: all but those that only routers write."""
+    """Return the annotations of a modified outcome, without those that only routers may write."""
     return {
         key: value
         for key, value in (annotations or {}).items()

@@ -1,4 +1,4 @@
-"""Credit of senders to addresses with an exchange or a fallback.
+"""Share credit among senders to addresses with an exchange or a fallback.
 
 Their messages may go to other addresses, so their credit depends on the receivers there. If there
 are very many such addresses, the last ones are examined in later turns.
@@ -32,7 +32,10 @@ A_STEP = 32
 
 
 def finish(forwarder: Core, addresses: Iterable[Address]) -> None:
-    """Serve addresses that have changed and replenish their senders, at the end of a turn."""
+    """Serve the receivers of addresses that have changed, and share credit among the senders.
+
+    Call it at the end of a turn.
+    """
     addresses = list(addresses)
     for address in addresses:
         if address.waiting:
@@ -64,7 +67,7 @@ def _serve(forwarder: Core, address: Address) -> None:
 
 
 def replenish(forwarder: Core, addresses: Iterable[Address]) -> bool:
-    """Share the credit of some addresses' receivers among all senders whose messages they get.
+    """Share the receivers' credit at some addresses among all senders whose messages go there.
 
     Return whether a part of this is left for later turns.
     """
@@ -76,7 +79,7 @@ def replenish(forwarder: Core, addresses: Iterable[Address]) -> bool:
 
 
 def _share(forwarder: Core, address: Address) -> bool:
-    """Share credit among the senders to one address; return whether any of that is deferred."""
+    """Share credit among the senders to one address; return whether a part of this is deferred."""
     ties = ties_of(address)
     if ties.sharing is not None:
         ties.sharing.is_outdated = True
@@ -91,10 +94,10 @@ def _share(forwarder: Core, address: Address) -> bool:
 
 
 class _Sharing:
-    """Task that shares credit among the senders to one address, whose receivers are at others.
+    """Task that shares credit among an address's senders, whose messages go to other addresses.
 
-    A message that is sent meanwhile uses up as much credit of its sender as of the receivers, so
-    the sums computed in earlier steps stay valid.
+    A message that is sent between two steps uses up one credit of its sender and one of its
+    receiver, so the sums computed in earlier steps stay valid.
     """
 
     def __init__(self, address: Address) -> None:

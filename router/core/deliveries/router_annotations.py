@@ -5,14 +5,15 @@ routers that it has passed, in order, `x-opt-qd.to` its address, and `x-opt-qd.p
 that address, if it is not 0. The name of a router is `0/` followed by its id.
 
 Inside the router a message carries none of them. They are removed from each message that is
-received, and kept with its delivery if its connection's settings say `honours_annotations`. They
-are written anew, after all others, into messages that leave on a connection whose settings say
-`shows_annotations`. A message that arrives without them and leaves on a connection that does not
-show them is not changed. (docs/decisions/0034-message-annotations.md.)
+received, and kept with its delivery if the settings of its connection say `honours_annotations`.
+They are written anew, after all other annotations, into messages that leave on a connection whose
+settings say `shows_annotations`. A message that arrives without them and leaves on a connection
+that does not show them is not changed. (docs/decisions/0034-message-annotations.md.)
 
 Messages for the router itself get other annotations instead: `x-opt-qd.connection`, the number of
-the connection on which the message was received, and `x-opt-qd.rights` if the router that it came
-from declares that its sender may make changes. (docs/decisions/0037-who-may-manage.md.)
+the connection on which the message was received, and `x-opt-qd.rights` if the message came from
+another router that declares a right of its sender to make changes.
+(docs/decisions/0037-who-may-manage.md.)
 """
 
 from __future__ import annotations
@@ -44,14 +45,14 @@ RIGHTS: Final = f"{PREFIX}rights"
 
 @attrs.frozen
 class RouterAnnotations:
-    """Annotations that earlier routers wrote into a message."""
+    """Set of the annotations that earlier routers wrote into a message."""
 
     ingress: str | None = None
     trace: tuple[str, ...] = ()
     to: str | None = None
     phase: int = 0
     others: tuple[bytes, ...] = ()
-    """Encoded entries with the same prefix whose names are unknown here."""
+    """Encoded annotations with the prefix of routers whose names this router does not know."""
 
 
 def router_name(router_id: str) -> str:
@@ -65,10 +66,11 @@ def is_own(key: str) -> bool:
 
 
 def remove_annotations(delivery: Delivery, frame: TransferFrame) -> TransferFrame:
-    """Return a frame without the routers' annotations; it must contain the message's whole head.
+    """Return a copy of a frame without the routers' annotations.
 
-    The annotations are kept as the delivery's `passage` if its connection honours them. Raises
-    `AmqpError` if the message annotations are not a map.
+    The frame must contain the message's whole head. The annotations are kept as the delivery's
+    `passage`, if its connection honours them. Raises `AmqpError` if the message annotations are not
+    a map.
     """
     payload = bytes(memoryview(frame.octets)[frame.payload_at : frame.end])
     octets, entries = take_annotations(payload, is_own)
@@ -78,7 +80,7 @@ def remove_annotations(delivery: Delivery, frame: TransferFrame) -> TransferFram
 
 
 def passage_of(entries: tuple[Entry, ...]) -> RouterAnnotations:
-    """Return the annotations as one object; values of the wrong type are ignored (3.2.10)."""
+    """Return the decoded annotations; values of the wrong type are ignored (section 3.2.10)."""
     ingress = to = None
     phase = 0
     trace: tuple[str, ...] = ()
@@ -153,6 +155,6 @@ def _fresh_entries(here: str, to: str, phase: int) -> tuple[bytes, ...]:
 
 
 def annotate_frame(consumer: Consumer, delivery: Delivery, frame: TransferFrame) -> TransferFrame:
-    """Return a frame to whose payload `with_annotations` has been applied."""
+    """Return a frame with the router's annotations in its payload (`with_annotations`)."""
     payload = bytes(memoryview(frame.octets)[frame.payload_at : frame.end])
     return frame.with_payload(with_annotations(consumer, delivery, payload))

@@ -1,9 +1,9 @@
-"""Sample deliveries: choose some that enter the network here, and record what becomes of each.
+"""Sample deliveries: choose some that enter the network at this router, and record their course.
 
 A sampled delivery has a `Sample`. When the delivery ends, a row is written: a fixed number of
 64-bit words, so that sampling costs little even if every delivery is sampled. Names are stored once
-for each batch of rows. Other routers that a sampled delivery passes learn from `trace_context` that
-it is sampled. (docs/decisions/0105-sampled-deliveries.md)
+for each batch of rows. The module `trace_context` passes samples on to the other routers on the
+delivery's way. (docs/decisions/0105-sampled-deliveries.md)
 """
 
 from __future__ import annotations
@@ -59,11 +59,12 @@ NS = 1_000_000_000.0
 
 
 class Sample:
-    """Sampled delivery: its trace-id in two words, and what is known of its way so far.
+    """Record of a sampled delivery: its trace-id in two words, and what is known of its way so far.
 
-    `hop` is 1 at the router where the message entered the network. `ingress` and `origin` are that
-    router and the container that sent the message; both are None at that router itself. `threshold`
-    is the share that is sampled there, times 2**64.
+    `hop` is 1 at the router where the message entered the network, 2 at the next one, and so on.
+    `ingress` is the id of that first router, and `origin` the container that sent the message; both
+    are None at the first router itself. `threshold` is the share of deliveries that it samples,
+    times 2**64.
     """
 
     high: int
@@ -83,7 +84,7 @@ class Sample:
     reason: str | None
 
     def copied(self) -> Sample:
-        """Return a sample for a copy of the delivery; from then on only copies are recorded."""
+        """Return a sample for a copy of the delivery; from now on, only the copies are recorded."""
         self.is_over = True
         copy = Sample.__new__(Sample)
         copy.high = self.high
@@ -116,10 +117,11 @@ set_defaults(Sample, DEFAULTS)
 
 @attrs.frozen
 class Rows:
-    """Rows of samples: `count` of them, as columns with the names in `COLUMNS`.
+    """Batch of `count` rows, one for each recorded delivery, stored by column (`COLUMNS`).
 
-    The words `in_link` and `out_link` are keys of `links`, or 0 for no link. `reason`, `address`,
-    `ingress` and `origin` are indices into `texts`, whose first entry is empty.
+    The values of `in_link` and `out_link` are keys of `links`, or 0 for no link. The values of
+    `reason`, `address`, `ingress` and `origin` are indices into `texts`, whose first entry is
+    empty.
     """
 
     count: int
@@ -131,9 +133,9 @@ class Rows:
 class Sampler:
     """Sampler of a router's deliveries, which writes their rows.
 
-    Of the deliveries that enter the network here, the fraction `share` (0 to 1) is sampled. At most
-    `capacity` rows are kept until `take` is called; `lost` counts rows beyond that. `describe`
-    returns a description of a link, and sets the link's `number`.
+    Of the deliveries that enter the network at this router, the fraction `share` (0 to 1) is
+    sampled. At most `capacity` rows are kept until `take` is called; `lost` counts rows beyond
+    that. `describe` returns a description of a link, and sets the link's `number`.
     """
 
     def __init__(
@@ -162,7 +164,7 @@ class Sampler:
         self._batch = 1
 
     def begin(self, delivery: Delivery) -> None:
-        """Decide whether a delivery that has been received is sampled, unless it already is."""
+        """Decide whether to sample a received delivery, unless it is sampled already."""
         if delivery.sample is not None or self.threshold == 0:
             return
         self._entered += 1
@@ -191,14 +193,14 @@ class Sampler:
         return mixed ^ (mixed >> 31)
 
     def leaves(self, delivery: Delivery) -> None:
-        """Note that a sampled delivery was written to its receiver's connection in this turn."""
+        """Note that a sampled delivery is sent to its receiver in this turn."""
         sample: Sample = delivery.sample
         if not sample.is_leaving and sample.left == 0.0:
             sample.is_leaving = True
             self._leaving.append(delivery)
 
     def sent(self, now: float) -> None:
-        """Record when this turn's deliveries left; write the rows of those that have ended."""
+        """Record when this turn's deliveries left; write the rows of deliveries that have ended."""
         if not self._leaving:
             return
         for delivery in self._leaving:
@@ -214,7 +216,7 @@ class Sampler:
         self._leaving.clear()
 
     def ended(self, delivery: Delivery, code: int, decided_by: int, reason: str | None) -> None:
-        """Note the outcome of a sampled delivery; only the first one counts."""
+        """Note the outcome of a sampled delivery; only the first outcome counts."""
         sample: Sample = delivery.sample
         if sample.is_over:
             return
@@ -293,7 +295,7 @@ class Sampler:
         return link.number
 
     def _text(self, text: str | None) -> int:
-        """Return the index of a text in this batch."""
+        """Return the index of a text in this batch, adding the text if needed."""
         if text is None:
             return 0
         number = self._texts.get(text)

@@ -1,10 +1,10 @@
-"""Sides of a network: which consumers a delivery may go to, by the side that it comes from.
+"""Sides: which consumers may get a delivery, depending on the side that it comes from.
 
-A message from one side may go to any consumer here, and to those on every other side. It never goes
-back to the edge that it came from. A message from an interior router goes to other interior routers
-only on links that were made for this (`network.transit`). If the treatment is closest, it goes to
-the nearest of these consumers. This module is for addresses that have links to other sides
-(`Address.remote_ends`). It runs only for deliveries that wait, not per message.
+A delivery from one side may go to any consumer at this router, and to consumers on every other
+side. It never goes back to the edge that it came from. A delivery from an interior router goes to
+other interior routers only on links that were made for this (`network.transit`). If the treatment
+is closest, it goes to the nearest of these consumers. This module is for addresses that have links
+to other sides (`Address.remote_ends`). It runs only for deliveries that wait, not for each one.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def has_receiver(address: Address, side: int) -> bool:
 def may_take(consumer: Consumer, side: int) -> bool:
     """Return whether a waiting message from a side may go to a consumer now.
 
-    Like `serves`, but if the treatment is closest, only the nearest consumers may get it.
+    This is like `serves`, but if the treatment is closest, only the nearest consumers may get it.
     """
     if not serves(consumer, side):
         return False
@@ -54,7 +54,7 @@ def takes_from_anywhere(consumer: Consumer) -> bool:
 
 
 def taken_by(consumer: Consumer) -> set[int]:
-    """Return the sides whose messages wait at a consumer's address and may go to it."""
+    """Return the sides from which messages wait that may go to a consumer."""
     address = consumer.address
     found = {side for side in address.waiting.by_side() if serves(consumer, side)}
     if address.treatment != CLOSEST:
@@ -69,8 +69,8 @@ def taken_by(consumer: Consumer) -> set[int]:
 def receiver_lost(forwarder: Core, address: Address) -> None:
     """Release waiting messages that none of the remaining consumers may get.
 
-    Called after a consumer has left. If there are very many messages, the last ones are released in
-    later turns.
+    Call it after a consumer has left. If there are very many messages, the last ones are released
+    in later turns.
     """
     waiting = address.waiting
     lost = {side for side in waiting.by_side() if not has_receiver(address, side)}

@@ -2,7 +2,7 @@
 
 A receiver that lists outcomes is granted those of them that AMQP defines; if AMQP defines none of
 them, the receiver is refused. A receiver without a list may use any outcome. The default outcome
-applies to deliveries that are settled without an outcome, or lost with their link. States that are
+applies to deliveries that are settled without an outcome, or whose link is lost. States that are
 not outcomes of section 3.4 are not checked.
 """
 
@@ -34,10 +34,10 @@ RECEIVED = int(Descriptor.RECEIVED)
 
 @attrs.frozen
 class OutcomeTerms:
-    """Agreed outcomes of a link: the codes of those that are allowed, and the default outcome.
+    """Terms agreed for a link: the codes of the allowed outcomes, and the default outcome.
 
     `default_code` is 0 if there is no default outcome. `default_state` is the encoded default
-    outcome, empty if it has no fields.
+    outcome; it is empty if this outcome has no fields.
     """
 
     outcomes: frozenset[int] = ALL
@@ -49,10 +49,10 @@ USUAL = OutcomeTerms()
 
 
 def agreed_terms(source: Source) -> OutcomeTerms | None:
-    """Return the terms for a receiver; None for the usual ones: any outcome, no default.
+    """Return the terms for a receiver's source, or None for the usual ones.
 
-    Raises amqp:not-implemented at link scope if AMQP does not define the default outcome, or none
-    of the outcomes that the receiver lists.
+    The usual terms allow any outcome and have no default outcome. Raises amqp:not-implemented at
+    link scope if AMQP does not define the default outcome, or none of the listed outcomes.
     """
     outcomes = frozenset(_CODES[name] for name in source.outcomes if name in _CODES)
     if source.outcomes and not outcomes:
@@ -77,7 +77,7 @@ def agreed_terms(source: Source) -> OutcomeTerms | None:
 
 
 def granted_outcomes(agreed: OutcomeTerms | None) -> tuple[Symbol, ...]:
-    """Return the outcomes for the answer, as symbolic descriptors."""
+    """Return the allowed outcomes for the answering attach, as symbolic descriptors."""
     outcomes = ALL if agreed is None else agreed.outcomes
     return tuple(Symbol(name) for name, code in _CODES.items() if code in outcomes)
 
@@ -86,8 +86,8 @@ def apply_terms(settler: Settlement, delivery: Delivery, frame: DispositionFrame
     """Check a receiver's disposition against the outcomes agreed on for its link.
 
     If the outcome is not among them, the link is detached with an error. If the receiver settles
-    without an outcome, the link's default outcome applies, if it has one. Return whether one of
-    these has been done, so that the disposition needs no further handling.
+    without an outcome, the link's default outcome applies, if it has one. Return whether the
+    disposition has been handled in one of these ways.
     """
     link = delivery.outgoing
     agreed: OutcomeTerms = link.outcome_terms
@@ -116,7 +116,7 @@ def apply_terms(settler: Settlement, delivery: Delivery, frame: DispositionFrame
 
 
 def settle_lost(settler: Settlement, delivery: Delivery) -> int:
-    """Settle a delivery whose receiver is lost; return the outcome's code.
+    """Settle a delivery whose receiver is lost, with the default outcome; return the code used.
 
     If there is no default outcome, or the receiver has not received all of the message, the outcome
     is modified with delivery-failed.

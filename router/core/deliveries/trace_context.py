@@ -1,10 +1,10 @@
 """Trace context: data that routers pass on with a sampled delivery, in delivery annotations.
 
 `x-opt-trioute.trace` is a list: the hop of the router that wrote it, the share that is sampled, the
-router and the container where the message entered the network, and the trace-id of 16 octets. It is
-written only into sampled deliveries, and only if the next router's open lists the feature `traces`.
-Delivery annotations end at each router (section 3.2.2), so receivers get the message that was sent,
-octet for octet. (docs/decisions/0105-sampled-deliveries.md)
+router where the message entered the network, the container that sent it, and the trace-id of 16
+octets. It is written only into sampled deliveries, and only if the next router's open lists the
+feature `traces`. Delivery annotations end at each router (section 3.2.2), so receivers get the
+message that was sent, octet for octet. (docs/decisions/0105-sampled-deliveries.md)
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _HEADER: Final = bytes((0x00, FormatCode.SMALLULONG, Descriptor.HEADER))
 
 
 def is_passed_on(consumer: Consumer, delivery: Delivery) -> bool:
-    """Return whether the next router is to be told that a delivery is sampled."""
+    """Return whether to inform the next router that a delivery is sampled."""
     if consumer.passes_traces < 0:
         consumer.passes_traces = _understands(consumer.link.session.connection)
     return bool(
@@ -60,7 +60,10 @@ def _understands(connection: Connection) -> bool:
 
 
 def write(delivery: Delivery, octets: bytes) -> bytes:
-    """Return a message with the trace of its delivery; `octets` must contain its whole head."""
+    """Return a message with the trace context of its delivery.
+
+    `octets` must contain the message's whole head.
+    """
     sample: Sample = delivery.sample
     connection = delivery.incoming.session.connection
     ingress = connection.settings.container_id if sample.ingress is None else sample.ingress
@@ -87,9 +90,9 @@ def _section(hop: int, threshold: int, ingress: str, origin: str) -> bytes:
 
 
 def read(octets: bytes) -> Sample | None:
-    """Return the sample for a delivery with these delivery annotations, or None.
+    """Return the sample for a delivery with these encoded delivery annotations.
 
-    An invalid annotation is ignored (section 3.2.10).
+    Return None if they contain no trace context, or an invalid one (section 3.2.10).
     """
     try:
         section, _ = decode_value(octets, 0)

@@ -1,9 +1,9 @@
 """Reject durable messages for receivers that do not confirm messages (section 3.2.1).
 
-A receiver with snd-settle-mode settled confirms nothing, and the router tells the sender `accepted`
-once a message is written to it. With `rejectUnconfirmedDurable` such receivers get no durable
-messages: these are rejected, if their sender awaits an outcome. For a multicast, the outcomes of
-the other receivers decide.
+A receiver with snd-settle-mode settled confirms nothing, so the router sends the outcome `accepted`
+to the sender as soon as a message has been written. With `rejectUnconfirmedDurable`, durable
+messages for such receivers are rejected, if their sender awaits an outcome. For a multicast, the
+outcomes of the other receivers decide.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ REJECTED = int(Descriptor.REJECTED)
 
 
 def is_durable_message(delivery: Delivery, octets: Octets) -> bool:
-    """Return whether a delivery's message is durable; `octets` contains its whole head."""
+    """Return whether a delivery's message is durable; `octets` must contain its whole head."""
     return not delivery.message_format and is_durable(octets, 0, len(octets))
 
 
 def refuse(forwarder: Core, delivery: Delivery, view: Octets, start: int, end: int) -> bool:
-    """Reject a durable delivery that is about to be sent settled to a receiver.
+    """Reject a delivery that is about to be sent as settled, if its message is durable.
 
-    `view[start:end]` contains the whole head of the message. Returns whether it is rejected.
+    Return whether it was rejected. `view[start:end]` must contain the whole head of the message.
     """
     if delivery.settled or delivery.message_format or not is_durable(view, start, end):
         return False

@@ -27,12 +27,12 @@ GIVEN_UP_AT_ONCE = 512
 
 
 def is_multicast_to_router(consumer: Consumer) -> bool:
-    """Return whether a consumer is the link of a multicast to another router or to an edge."""
+    """Return whether a consumer is a multicast's link to another router."""
     return consumer.side != HERE and consumer.address.treatment == MULTICAST
 
 
 def verdict_for(consumer: Consumer) -> Verdict:
-    """Return how to settle messages that wait for one consumer only, after it has left."""
+    """Return the outcome for messages that waited only for a consumer that has left."""
     return LOST_ON_THE_WAY if is_multicast_to_router(consumer) else RELEASED
 
 
@@ -59,8 +59,8 @@ def settle_queue(
     """Settle the deliveries in a queue that no longer has a consumer.
 
     If there are very many, the last ones are settled in later turns; if a new consumer attaches
-    before, the remaining ones stay in the queue. `and_then` is called at the end, unless the queue
-    was empty from the start.
+    meanwhile, the remaining ones stay in the queue. `and_then` is called at the end, unless the
+    queue was empty from the start.
     """
 
     def taken() -> Iterator[Delivery]:

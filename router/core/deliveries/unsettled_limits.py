@@ -1,6 +1,6 @@
 """Detach senders of connections that have more unsettled deliveries than the limits allow.
 
-Credit limits the unsettled deliveries of each sender, but not the number of a connection's senders.
+Credit limits the unsettled deliveries of each sender, but not how many senders a connection has.
 Deliveries are not charged one by one, but counted whenever the router checks its timers. If a
 connection exceeds its limit because of its deliveries, its senders with the most unsettled
 deliveries are detached (docs/decisions/0079, 0090).
@@ -54,7 +54,7 @@ class UnsettledLimits:
             self._round = None
 
     def _checks(self) -> Iterator[None]:
-        """Check each connection; yield after each connection and session examined."""
+        """Check each connection; yield after each connection and each session examined."""
         for connection in self._connections():
             yield
             count = 0
@@ -74,10 +74,10 @@ class UnsettledLimits:
                 self._relieve(connection, min(held - limit, deliveries), allowed)
 
     def _limit(self) -> tuple[int, str]:
-        """Return the limit of octets for a connection, and the setting that it comes from.
+        """Return a connection's limit in octets, and the setting from which the limit comes.
 
-        0 means no limit. Once all connections together have reached the router's limit, an equal
-        share of it applies to each.
+        0 means no limit. Once all connections together have reached the router's limit, each
+        connection may have an equal share of that limit.
         """
         ledger = self._ledger
         limit = ledger.connection_limit_bytes
@@ -107,8 +107,8 @@ class UnsettledLimits:
 def _with_most(connection: Connection, excess: int) -> Iterator[IncomingLink | None]:
     """Yield senders of a connection, those with the most unsettled deliveries first.
 
-    Stop when their deliveries amount to `excess` octets; yield None for each other link that is
-    examined.
+    Stop when the deliveries of these senders amount to `excess` octets. Yield None for each other
+    link that is examined.
     """
     senders: list[tuple[int, int, IncomingLink]] = []
     for session in list(connection.local_sessions.values()):

@@ -1,7 +1,7 @@
 """Reasons why messages do not flow: why a sender has no credit, or a receiver gets no messages.
 
-They are derived on request from the state that forwarding and credit use. A `Survey` does this for
-many links at one moment, and examines each address once.
+The reasons are derived on request from the state that forwarding and credit use. A `Survey` derives
+them for many links at one moment, and examines each address only once.
 """
 
 from __future__ import annotations
@@ -96,7 +96,10 @@ _WITH_CREDIT = frozenset(
 
 @attrs.frozen
 class AddressState:
-    """State of an address; if it has very many links, the first of them stand for all."""
+    """State of an address, with the reasons why messages do not flow.
+
+    If the address has very many links, only the first of them are examined.
+    """
 
     # why the address's senders get no further credit; None if the receivers have room
     credit_reason: Reason | None
@@ -129,7 +132,7 @@ class AddressState:
 
 @attrs.define
 class Survey:
-    """State of links and addresses at one moment; a survey is used within one turn only."""
+    """Survey of links and addresses at one moment, to be used within one turn only."""
 
     forwarder: Forwarder
     # how many receivers and senders were examined; an address counts as several
@@ -191,7 +194,10 @@ class Survey:
         return self.address(producer.address, producer.side, producer.tree)
 
     def links_blocked(self, links: Iterable[Link]) -> Counter[tuple[bool, Reason]]:
-        """Count the blocked links by whether the peer sends on them, and by reason."""
+        """Count the blocked links by direction and reason.
+
+        The direction is True for links on which the peer sends.
+        """
         blocked: Counter[tuple[bool, Reason]] = Counter()
         for link in links:
             reason = self.link(link)
@@ -214,7 +220,7 @@ class Survey:
         return self._state_for(producer).credit_reason or Reason.SHARED
 
     def _frames(self, link: IncomingLink) -> Reason | None:
-        """Return why frames of a sender that has credit are held back, or None."""
+        """Return why frames of a sender that has credit are held back, or None if they are not."""
         session = link.session
         connection = session.connection
         unsent = connection.settings.unsent_limit_bytes
@@ -259,7 +265,7 @@ def _is_too_large(consumer: Consumer) -> bool:
 
 
 def describe_receiver_reason(link: Link, reason: Reason) -> str:
-    """Describe a reason why a receiver cannot take a delivery, naming the router it leads to."""
+    """Describe why a receiver cannot take a delivery, naming the router that its link leads to."""
     far = far_end_of(link)
     return MEANINGS[reason] if far is None else _words(reason, (far,), are_all_far=True)
 

@@ -1,9 +1,9 @@
 """Watch deliveries and links regularly: find stuck deliveries, and sample settlement rates.
 
 A delivery is stuck if it has been unsettled for longer than `STUCK_S`. Until it is settled, it
-counts once for each of its two links. All sessions are examined in rounds, a little at each check,
-so that a hundred thousand unsettled deliveries do not delay other work. Within a session the oldest
-deliveries come first, so the search stops at the first one that is not old.
+counts as stuck on each of its two links. All sessions are examined in rounds, a little at each
+check, so that a hundred thousand unsettled deliveries do not delay other work. Within a session the
+oldest deliveries come first, so the search stops at the first one that is not old.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class StuckDeliveries:
         self._round: Iterator[None] = iter(())
 
     def tick(self, now: float) -> None:
-        """Take the next steps of a round; call this about as often as timers are checked."""
+        """Continue the current round of checks; call it about as often as timers are checked."""
         self._now = now
         for _ in range(STEPS):
             try:
@@ -87,7 +87,8 @@ class StuckDeliveries:
     def _is_old(self, delivery: Delivery | None, bit: int) -> bool:
         """Mark a delivery if it is stuck; return whether later deliveries have to be checked, too.
 
-        `bit` says for which of its two links: STUCK_INCOMING or STUCK_OUTGOING.
+        `bit` is STUCK_INCOMING for the delivery's incoming link, STUCK_OUTGOING for its outgoing
+        one.
         """
         if delivery is None or delivery.arrived == 0:
             # the delivery is settled, or its head has not been received yet
@@ -129,7 +130,7 @@ def sample(link: Link, now: float) -> None:
 
 
 def settle_rate(link: Link, now: float) -> int:
-    """Return how many deliveries per second a link has settled lately, over one or two rounds.
+    """Return how many deliveries per second a link has settled, over the last one or two rounds.
 
     As with Dispatch, released and modified deliveries do not count.
     """
@@ -147,7 +148,7 @@ def without_credit_s(link: Link, now: float) -> float:
 def is_blocked(link: Link, now: float) -> bool:
     """Return whether a link is blocked: without credit for longer than `STUCK_S`, as in Dispatch.
 
-    `blocking` finds the reason.
+    The module `blocking` finds the reason.
     """
     return without_credit_s(link, now) > STUCK_S
 

@@ -1,10 +1,10 @@
 """Find stuck receivers of multicast addresses, and drop them if the configuration says so.
 
-The slowest receiver of a multicast decides how much its senders may send, and when they are told an
-outcome. A receiver is stuck while it takes nothing although a copy or a sender waits, or while it
-settles none of its deliveries. If the address's rule says so, a receiver is dropped when it has
-been stuck for too long and holds up other receivers: its copies are settled as modified and its
-link is closed with an error (docs/decisions/0084).
+The slowest receiver of a multicast decides how much its senders may send, and when they get an
+outcome. A receiver is stuck while it accepts no messages although a copy or a sender waits, or
+while it settles none of its deliveries. If the address's rule says so, a receiver is dropped when
+it has been stuck for too long and holds up other receivers: its copies are settled as modified and
+its link is closed with an error (docs/decisions/0084).
 
 All receivers of multicasts are checked in rounds, a limited number each time that timers are
 checked. Links to other routers are never dropped: each router drops only receivers that are
@@ -43,7 +43,7 @@ _FIT = _NOT_ITS_OWN | {None}
 
 
 class Inactivity(StrEnum):
-    """Kind of inactivity of a stuck receiver: it takes or settles no messages."""
+    """Kind of a stuck receiver's inactivity: it accepts no messages, or settles none."""
 
     TAKES_NOTHING = "takes_nothing"
     SETTLES_NOTHING = "settles_nothing"
@@ -51,7 +51,7 @@ class Inactivity(StrEnum):
 
 @attrs.define
 class Progress:
-    """Progress of a receiver at its last check, and since when it has made none.
+    """Record of a receiver's progress at the last check, and since when it has made none.
 
     Times are in seconds on the turn's clock.
     """
@@ -65,8 +65,8 @@ class Progress:
     def stuck_since(self) -> tuple[float, Inactivity] | None:
         """Return since when the receiver is stuck, and what it fails to do; None if not stuck.
 
-        If it neither takes nor settles anything, the earlier time counts, with `TAKES_NOTHING`: a
-        receiver cannot settle what it does not take.
+        A receiver that neither accepts nor settles anything counts as `TAKES_NOTHING`, since the
+        earlier of the two times: it cannot settle what it does not accept.
         """
         takes, settles = self.takes_nothing_since, self.settles_nothing_since
         if takes is None:
@@ -76,7 +76,7 @@ class Progress:
 
 @attrs.frozen
 class DroppedReceiver:
-    """Record of the receiver that an address dropped last."""
+    """Record of the receiver that was last dropped from an address."""
 
     at: float
     connection: int
@@ -99,9 +99,9 @@ class StuckReceivers:
         self._doomed: list[Consumer] = []
 
     def tick(self, now: float) -> None:
-        """Check some receivers, and drop those that are stuck; `now` is in seconds.
+        """Check the next receivers, and drop those that have been stuck for too long.
 
-        Call it in a turn, each time that timers are checked.
+        Call it in a turn, each time that timers are checked; `now` is in seconds.
         """
         self._now = now
         self._go_on()
@@ -169,7 +169,8 @@ def _has_waiting_sender(address: Address) -> bool:
 def _has_receivers_elsewhere(address: Address) -> bool:
     """Return whether messages to an address may also go to receivers at other addresses or routers.
 
-    These are delayed by a stuck receiver here, too, but their state is not known here.
+    Those receivers are also delayed if a receiver at this address is stuck, but this check does not
+    know their state.
     """
     if address.related_addresses is not None and address.related_addresses.fed_by:
         return True
@@ -243,8 +244,8 @@ def drop(forwarder: Forwarder, consumer: Consumer, stuck_s: float, text: str) ->
     """Settle all copies of a receiver as modified, and close its link with an error.
 
     Copies that were already sent are settled as on any lost link: modified with delivery-failed, or
-    with the source's default outcome. Call it in a turn. It works even if the peer does not read
-    the detach. `stuck_s` says for how many seconds the receiver was stuck, and `text` why.
+    with the source's default outcome. `stuck_s` is how many seconds the receiver was stuck, and
+    `text` says why. Call it in a turn.
     """
     link, address = consumer.link, consumer.address
     connection = link.session.connection

@@ -1,4 +1,4 @@
 """Path of a message: intake, distribution to receivers, queues, settlement.
 
-May import everything of `router.core` but `diagnosis`.
+This package may import all of `router.core` except `diagnosis`.
 """

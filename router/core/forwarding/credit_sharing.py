@@ -1,8 +1,8 @@
 """Grant credit to senders at the end of a turn.
 
 Any event that lets a sender send again (a settlement, a receiver's flow, a message that leaves a
-queue) notes the sender's address here. `Forwarder.finish_turn` then grants credit, once for each
-noted address.
+queue) marks the sender's address. `Forwarder.finish_turn` then grants credit, once for each marked
+address.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class CreditSharing:
-    """Addresses and anonymous producers whose credit is checked at the end of this turn."""
+    """List of addresses and anonymous senders whose credit is checked at the end of the turn."""
 
     def __init__(self, core: Core) -> None:
         self.core = core

@@ -1,4 +1,4 @@
-"""Distribute deliveries to consumers: to one receiver of an address, or a copy to each of several.
+"""Distribute deliveries to consumers: each to one receiver of an address, or as copies to several.
 
 A multicast address gives a copy to each of its consumers. An exchange gives a copy to each address
 that the message's subject leads to: to one of the receivers there, or to each if that address is
@@ -60,10 +60,10 @@ class Distributor:
         self.pending_copies: Any = None
 
     def choose(self, address: Address, size: int) -> Consumer | None:
-        """Return the consumer for a delivery of this many octets, or None if none has room.
+        """Return the consumer for a delivery of this many octets; None if no consumer has room.
 
-        If the treatment is balanced, it is the consumer with the fewest unsettled deliveries; if it
-        is closest, consumers take turns.
+        If the treatment is balanced, the consumer with the fewest unsettled deliveries is chosen;
+        if it is closest, consumers are chosen in rotation.
         """
         consumers = address.consumers
         count = len(consumers)
@@ -90,9 +90,9 @@ class Distributor:
     def choose_across(self, address: Address, size: int, side: int, lane: int) -> Consumer | None:
         """Return the consumer for a delivery that comes from a side; None if none has room.
 
-        The consumer serves that side (`deliveries.sides`) and takes the lane (`network.lanes`). If
-        the treatment is closest, only the nearest consumers count, even if none of them has room.
-        If it is balanced, the consumer has the lowest sum of path cost and unsettled deliveries.
+        The consumer serves that side (`deliveries.sides`) and the lane (`network.lanes`). If the
+        treatment is closest, only the nearest consumers count, even if none of them has room. If it
+        is balanced, the one with the lowest sum of path cost and unsettled deliveries is chosen.
         """
         consumers = address.consumers
         count = len(consumers)
@@ -138,8 +138,7 @@ class Distributor:
     ) -> int:
         """Return the lane for a delivery to other routers, by its priority and its sender.
 
-        Senders with rcv-settle-mode second have separate lanes. If the lane is not open yet, it is
-        opened.
+        Senders with rcv-settle-mode second have separate lanes. The lane is opened if necessary.
         """
         priority = address.priority
         if priority < 0:
@@ -180,13 +179,13 @@ class Distributor:
         return least
 
     def open_lane(self, address: Address, lane: int) -> bool:
-        """Open a lane to each router that an address leads to; return whether it has any lanes."""
+        """Open a lane to each router behind an address; return whether the address has lanes."""
         return self.core.network.outward.lanes.open(address, lane)
 
     def has_receiver(self, address: Address, side: int) -> bool:
-        """Return whether an address has receivers for a side.
+        """Return whether an address has receivers for messages from a side.
 
-        If no link leads to one yet, open links to receivers at other routers.
+        If the address has no link to one yet, links to receivers at other routers are opened.
         """
         if address.remote_ends == 0 and address.consumers:
             return True
@@ -195,7 +194,7 @@ class Distributor:
         return self.open_route(address, side)
 
     def has_taker(self, address: Address, size: int, side: int) -> bool:
-        """Return whether a consumer for a side (`deliveries.sides`) accepts this many octets."""
+        """Return whether a consumer that serves a side accepts messages of this size."""
         for consumer in address.consumers:
             link = consumer.link
             if consumer.side == side != HERE:
@@ -209,7 +208,7 @@ class Distributor:
         return self.core.network.open_route(address, side)
 
     def fan_out(self, address: Address, delivery: Delivery, frame: TransferFrame) -> None:
-        """Give every consumer of a multicast a copy; see `copy_to_each`."""
+        """Give a copy of a delivery to every consumer of a multicast address."""
         link = delivery.incoming
         producer = link.owner
         if producer.address is None:
@@ -245,7 +244,7 @@ class Distributor:
         copies: list[Delivery],
         producer: Producer,
     ) -> None:
-        """Give a copy to each consumer, unless its side or max-message-size excludes it.
+        """Give a copy of a delivery to each consumer, unless its side or size limit excludes it.
 
         A copy of a settled delivery may be dropped if the consumer has no room. The copies made are
         appended to `copies`.
@@ -275,7 +274,10 @@ class Distributor:
     def copy_to_one(
         self, address: Address, delivery: Delivery, frame: TransferFrame, copies: list[Delivery]
     ) -> None:
-        """Give a copy to one consumer of an address, or queue the copy until one has room."""
+        """Give a copy to one consumer of an address, or queue the copy until one has room.
+
+        The copy is appended to `copies`. None is made if it is too large for all receivers.
+        """
         consumer = None
         lane = 0
         if address.remote_ends:
@@ -314,7 +316,7 @@ class Distributor:
         return copy
 
     def _copied(self, address: Address, delivery: Delivery, copies: list[Delivery]) -> None:
-        """Settle a delivery if possible, now that all copies are made, or else keep its copies."""
+        """Settle a delivery after all its copies have been made, or keep the list of copies."""
         delivery.open_copies -= 1
         if not copies and max_message_size.is_too_large(address, delivery):
             max_message_size.refuse(self.core, address, delivery)
@@ -326,10 +328,10 @@ class Distributor:
         delivery.copies = copies
 
     def _is_worth_keeping(self, consumer: Consumer, delivery: Delivery) -> bool:
-        """Return whether to keep a settled copy for a receiver that is busy with another message.
+        """Return whether to queue a settled copy for a receiver that has no room at the moment.
 
-        It is kept if the receiver has credit for it and is not slow, and if the sender's window is
-        not nearly used up.
+        It is queued if the receiver has credit for it and is not slow, and if the sender's window
+        is not nearly used up.
         """
         link = consumer.link
         if consumer.waiting.count >= link.credit:
@@ -346,10 +348,10 @@ class Distributor:
     def follow_ties(
         self, address: Address, delivery: Delivery, producer: Producer, frame: TransferFrame
     ) -> Address | None:
-        """Return the address that a message goes to, if its own address has a fallback or exchange.
+        """Return the address that gets a message whose own address has a fallback or an exchange.
 
-        It is the fallback if only the fallback has receivers, or the only destination that the
-        exchange finds. Return None if this method has sent or queued the message itself.
+        This is the fallback if only the fallback has receivers, or the exchange's destination if it
+        finds only one. Return None if this method has sent or queued the message itself.
         """
         exchange = None if address.related_addresses is None else address.related_addresses.exchange
         if exchange is not None:
@@ -405,7 +407,7 @@ class Distributor:
     def _places(
         self, places: Iterable[Address | None], address: Address, producer: Producer
     ) -> Iterator[tuple[Address, Producer] | None]:
-        """Yield each address with the producer that counts as its sender; keep None as it is."""
+        """Yield each address with the producer that counts as its sender; yield None for None."""
         from_here = self._from_here
         for place in places:
             if place is None:
@@ -440,7 +442,7 @@ class Distributor:
 
 
 def unsettled_of(consumer: Consumer) -> int:
-    """Return the number of unsettled deliveries on a consumer's link and its sibling lanes."""
+    """Return how many deliveries are unsettled on a consumer's link and its sibling lanes."""
     count = 0
     for link in consumer.sibling_lanes or ():
         count += link.unsettled

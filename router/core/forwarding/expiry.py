@@ -1,7 +1,7 @@
-"""Give up messages when their ttl ends while they wait (section 3.2.1).
+"""Give up waiting messages when their ttl ends (section 3.2.1).
 
-Waiting messages are not polled: `Backlog.deadlines` knows when the next one expires. If an expired
-message is taken from its queue before that, `QueueService.serve` notices it.
+Waiting messages are not polled: `Backlog.deadlines` knows when the next message expires. If an
+expired message is taken from its queue before `expire` runs, `QueueService.serve` notices it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ AGAIN_S = 1.0
 
 
 def expire(forwarder: Forwarder) -> None:
-    """Give up all expired deliveries; called when `backlog.deadlines.next` is reached.
+    """Give up all expired deliveries; call it when `backlog.deadlines.next` is reached.
 
     If very many expire at once, the last ones are given up in later turns.
     """

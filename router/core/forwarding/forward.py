@@ -125,7 +125,7 @@ class Forwarder(Handler):
     # Deliveries on their way to a receiver.
 
     def transfer_received(self, delivery: Delivery, frame: TransferFrame) -> None:
-        """Forward a frame, or keep it until it can be sent."""
+        """Forward a received frame, or hold it until it can be sent."""
         if delivery.discarded:
             if delivery.parent is not None and delivery.settled:
                 resuming.transfer_settled(self, delivery)
@@ -303,7 +303,7 @@ class Forwarder(Handler):
     def sent(self, now: float) -> None:
         """Count the latency of deliveries that were received and sent in this turn.
 
-        Deliveries that had to wait were counted when they were sent.
+        Deliveries that had to wait are counted when they are sent (`QueueService.count_wait`).
         """
         age_s = now - self.turn.now
         for address in self.relay.active_addresses:
@@ -331,7 +331,7 @@ class Forwarder(Handler):
             own_links.end_idle(self)
 
     def flow_received(self, link: IncomingLink) -> None:
-        """Note a sender whose flow ends a drain or returns credit, for a credit check."""
+        """Mark a sender for a credit check, because its flow ends a drain or returns credit."""
         self.settlement.note_sender(link)
 
     def available(self, link: OutgoingLink) -> int:

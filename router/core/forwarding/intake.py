@@ -1,10 +1,10 @@
 """Check the sections of each message as it arrives, before any receiver gets it.
 
-A message whose sections are out of order, doubled or of a wrong type is unreadable for any
+A message whose sections are out of order, doubled or of a wrong type cannot be read by any
 receiver. It is rejected, and aborted towards receivers that got a part of it. Delivery annotations
 are meant for the router and not forwarded (section 3.2.2), and message annotations under the
-router's own names are removed (`router_annotations`). Messages of a format other than AMQP's own
-(0) are opaque.
+router's own names are removed (`router_annotations`). The contents of messages in a format other
+than AMQP's own (0) are not checked.
 
 A message is forwarded once its whole head (header and annotations) has been received.
 """
@@ -27,7 +27,7 @@ PART_HELD = 8
 
 
 class Intake:
-    """Checker of the sections of all messages.
+    """Checker of the sections of all messages that a router receives.
 
     `problem` and `condition` say what is wrong with the message that was checked last; `problem` is
     empty if nothing is wrong.

@@ -1,9 +1,9 @@
 """Give copies of a message to very many receivers over several turns.
 
 In the turn in which a frame is received, up to `Distributor.copies_at_once` receivers get it. The
-others follow in later turns, message by message in the order of arrival. Until then nothing more is
-read from the sender's connection (`Connection.unfinished`), so that no later frame overtakes this
-one. If that connection is lost, the copies are still made
+others follow in later turns, message by message in the order of arrival. Until all have got it,
+nothing more is read from the sender's connection (`Connection.unfinished`), so that no later frame
+overtakes this one. If that connection is lost, the copies are still made
 (docs/decisions/0092-copies-in-later-turns.md).
 """
 
@@ -44,7 +44,7 @@ Place = tuple[Address, Producer]
 
 
 class PendingCopies:
-    """Deferred task that copies messages which not all of their very many receivers have got yet.
+    """Deferred task that copies messages to very many receivers, over several turns.
 
     The messages are copied one after the other. A connection that waits for its message does a part
     of the work in its own turns, even if messages of other connections come first.
@@ -68,11 +68,11 @@ class PendingCopies:
         address: Address,
         made: int = 0,
     ) -> None:
-        """Begin to give a message to all receivers at some addresses; `frame` is its first frame.
+        """Begin to copy a message to all receivers at some addresses; `frame` is its first frame.
 
         `places` yields these addresses, each with the producer that counts as the sender there.
         `copies` are the copies made so far, and `address` is the address that the message was sent
-        to. `made` is the work done for it in this turn, as a number of copies.
+        to. `made` is the work already done for the message in this turn, as a number of copies.
         """
         delivery.copies = copies
         self._begin(_Copying(self._forwarder, delivery, frame, places, address), made)
@@ -105,7 +105,7 @@ class PendingCopies:
         return self._is_deferred
 
     def go_on_for(self, work: _Work) -> bool:
-        """Work until `work` is done or its connection's turn is over; return whether it is done."""
+        """Do `work` until its connection's turn ends; return whether the work is done."""
         connection = work.session.connection
         while self._works.get(work.delivery) is work:
             if not connection.try_deduct_work(WORK * work.a_step):
@@ -133,26 +133,26 @@ class PendingCopies:
         return address in self._at
 
     def stop(self, delivery: Delivery) -> bool:
-        """Stop the work on a message without settling it; return whether work was left."""
+        """Stop copying a message, without settling it; return whether it was being copied."""
         work = self._works.get(delivery)
         if work is not None:
             self._drop(work)
         return work is not None
 
     def give_up(self, delivery: Delivery) -> None:
-        """Make no more copies of a message; the copies made so far decide its outcome."""
+        """Stop copying a message; the copies made so far decide its outcome."""
         work = self._works.get(delivery)
         if work is not None:
             self._drop(work)
             work.give_up()
 
     def give_up_all(self) -> None:
-        """Make no more copies of any message."""
+        """Stop copying all messages; the copies made so far decide their outcomes."""
         for delivery in list(self._works):
             self.give_up(delivery)
 
     def _activate(self, work: _Work) -> None:
-        """Begin the next work, and keep the senders to its addresses from getting credit meanwhile.
+        """Begin the next work; until it is done, senders to its addresses get no new credit.
 
         How much of the receivers' credit the copies use is known only when all are made.
         """
@@ -190,7 +190,7 @@ class _Wait:
 
 
 class _Work:
-    """Work of giving one frame of a message to all receivers, with what is left of it."""
+    """Task of giving one frame of a message to all its receivers, in steps."""
 
     def __init__(self, forwarder: Forwarder, delivery: Delivery, frame: TransferFrame) -> None:
         self.forwarder = forwarder
@@ -204,7 +204,7 @@ class _Work:
         self.a_step = min(COPIES_A_STEP, max(1, forwarder.distribution.copies_at_once))
 
     def step(self) -> bool:
-        """Give the frame to a few receivers; return whether others remain."""
+        """Give the frame to a few receivers; return whether other receivers remain."""
         raise NotImplementedError
 
     def end(self) -> None:
@@ -215,7 +215,7 @@ class _Work:
 
 
 class _Copying(_Work):
-    """Work of making the copies of a message, with its first frame."""
+    """Task of making the copies of a message from its first frame."""
 
     def __init__(
         self,
@@ -303,7 +303,7 @@ class _Copying(_Work):
         return None
 
     def _count_wait(self, count: int) -> None:
-        """Count the waiting time of the copies from index `count` on, unless they did not wait."""
+        """Count the waiting time of the copies from index `count` on, if they had to wait."""
         forwarder = self.forwarder
         if self.delivery.arrived == forwarder.turn.now and self._place.is_active:
             return
@@ -331,7 +331,7 @@ class _Copying(_Work):
             self._settle(delivery.outcome, delivery.outcome_octets or b"")
 
     def give_up(self) -> None:
-        """Make no more copies; settle the message if all copies made have an outcome."""
+        """Make no more copies; settle the message if all the copies made have an outcome."""
         delivery = self.delivery
         delivery.open_copies -= 1
         if delivery.open_copies == 0 and not delivery.settled:
@@ -346,7 +346,7 @@ class _Copying(_Work):
 
 
 class _Following(_Work):
-    """Work of passing a later frame of a message to its copies."""
+    """Task of passing a later frame of a message to its copies."""
 
     def __init__(self, forwarder: Forwarder, delivery: Delivery, frame: TransferFrame) -> None:
         super().__init__(forwarder, delivery, frame)

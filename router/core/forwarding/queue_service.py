@@ -191,7 +191,8 @@ class QueueService:
     def count_wait(self, consumer: Consumer, delivery: Delivery) -> None:
         """Count how long a delivery waited before it was sent.
 
-        Deliveries sent in the turn of their arrival are counted at its end (`Forwarder.sent`).
+        Deliveries sent in the turn of their arrival are counted at the end of that turn
+        (`Forwarder.sent`).
         """
         address = consumer.address
         counters = address.counters
@@ -224,7 +225,7 @@ class QueueService:
             self._offer_behind(address, delivery)
 
     def _offer_behind(self, address: Address, delivery: Delivery) -> None:
-        """Offer a delivery to a consumer that may not take the larger ones queued before it."""
+        """Offer a delivery to a consumer that cannot take the larger ones queued before it."""
         for consumer in address.consumers:
             link = consumer.link
             if link.max_message_size == UNLIMITED or delivery.size > link.max_message_size:
@@ -240,7 +241,7 @@ class QueueService:
     def _level(self, consumer: Consumer) -> int:
         """Return the priority of the next delivery for a consumer.
 
-        A consumer that takes a single lane has the priority of that lane.
+        If the consumer is for a single lane, this is the priority of the lane.
         """
         takes = consumer.lane_mask
         if consumer.sibling_lanes is not None and takes & (takes - 1) == 0:
@@ -273,7 +274,7 @@ class QueueService:
         )
 
     def note_leaving(self, consumer: Consumer, delivery: Delivery) -> bool:
-        """Record that a sampled delivery leaves; return whether its trace context goes with it."""
+        """Record that a sampled delivery leaves; return whether to send its trace context along."""
         if self.outcomes.sampler is not None:
             self.outcomes.sampler.leaves(delivery)
         return trace_context.is_passed_on(consumer, delivery)
@@ -286,7 +287,7 @@ class QueueService:
             self.settlement.settle(delivery, codes.ACCEPTED, b"")
 
     def note_dequeued(self, delivery: Delivery) -> None:
-        """Note that a delivery has left its queue, so that an anonymous sender may send another."""
+        """Note that a delivery left its queue, so that an anonymous sender may get new credit."""
         producer = delivery.incoming.owner
         if producer is not None and producer.address is None and delivery.parent is None:
             producer.waiting -= 1
@@ -294,7 +295,7 @@ class QueueService:
 
 
 class _Later:
-    """Task of `Deferred` that sends a receiver the rest of its waiting messages."""
+    """Deferred task that sends a receiver the rest of its waiting messages."""
 
     def __init__(self, service: QueueService, consumer: Consumer) -> None:
         self._service = service

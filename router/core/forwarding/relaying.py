@@ -1,7 +1,7 @@
-"""Write frames to the consumers of their deliveries, and hold those that have to wait.
+"""Write frames to the consumers of their deliveries, and hold frames that have to wait.
 
 `distribution` chooses the consumers. A routed link (`routed_links`) has only its two ends, so no
-consumer is chosen for it, and the sections of its messages are not read.
+consumer is chosen for its deliveries, and the sections of its messages are not read.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ROUTED = int(Settling.ROUTED)
 
 
 class Relay:
-    """Part of the core that writes frames as they arrive.
+    """Part of the core that sends frames on as they arrive.
 
     The forwarder and the distributor call it, with the receiver that a delivery goes to.
     """
@@ -45,7 +45,7 @@ class Relay:
         self.active_addresses: list[Address] = []
 
     def begin_routed(self, address: Address, delivery: Delivery, frame: TransferFrame) -> None:
-        """Send a delivery to the other end of its routed link, unchanged."""
+        """Send a delivery unchanged to the other end of its routed link, or queue it."""
         counters = address.counters
         delivery.address = address
         delivery.arrived = self.turn.now
@@ -70,7 +70,7 @@ class Relay:
             address.waiting.append(delivery)
 
     def start(self, consumer: Consumer, delivery: Delivery, frame: TransferFrame) -> None:
-        """Begin a delivery on a consumer's link with its first frame."""
+        """Start sending a delivery on a consumer's link; `frame` is its first frame."""
         link = consumer.link
         session = link.session
         if not (
@@ -120,7 +120,7 @@ class Relay:
                 flows.answer_drain(link)
 
     def follow(self, delivery: Delivery, frame: TransferFrame) -> None:
-        """Send a later frame of a delivery after its earlier ones."""
+        """Send a later frame of a delivery, or hold it until the earlier frames have been sent."""
         link = delivery.outgoing
         if link is None:
             self.backlog.hold(delivery, frame.octets, frame.payload_at, frame.end)

@@ -75,7 +75,7 @@ class RuleUpdater:
             self.pending[address] = None
 
     def go_on(self) -> None:
-        """Apply the rules to `pending` addresses, if possible by now; call it in a turn."""
+        """Apply the rules to `pending` addresses where this is possible now; call it in a turn."""
         if not self._is_checking:
             self._is_checking = True
             self._update(iter(list(self.pending)), self._updated)
@@ -129,7 +129,7 @@ class RuleUpdater:
 
 
 def _detach_browsers(address: Address) -> None:
-    """Detach receivers that asked for distribution-mode copy, which the address no longer has."""
+    """Detach receivers that asked for distribution-mode copy, which is no longer available."""
     for consumer in [each for each in address.consumers if each.gets_copies]:
         attaching.detach(consumer.link, True, sources.mode_unavailable(sources.COPY, sources.MOVE))
 

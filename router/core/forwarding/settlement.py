@@ -35,9 +35,9 @@ COPIES_AT_ONCE = 512
 
 
 class Settler:
-    """Part of the core that settles deliveries, from receivers back to senders.
+    """Part of the core that settles deliveries with their senders and receivers.
 
-    The engine calls it, through the forwarder, with the dispositions of peers; the rest of core
+    The engine calls it, through the forwarder, with the dispositions of peers. The rest of core
     calls `settle` and similar methods for outcomes that the router itself decides on.
     """
 
@@ -104,9 +104,10 @@ class Settler:
         )
 
     def _told_unsettled(self, delivery: Delivery, frame: DispositionFrame, count: int) -> None:
-        """Handle an unsettled disposition of a receiver, which has an outcome or another state.
+        """Handle an unsettled disposition of a receiver.
 
-        If it has an outcome, the router settles with the receiver immediately.
+        If it has an outcome, the router settles with the receiver immediately. If it has another
+        state, this state is passed to the sender.
         """
         is_outcome = codes.ACCEPTED <= frame.state_code <= codes.MODIFIED
         if is_outcome:
@@ -125,9 +126,9 @@ class Settler:
             )
 
     def _is_old_news(self, delivery: Delivery, frame: DispositionFrame) -> bool:
-        """Return whether to withhold a state that is no outcome from a congested sender.
+        """Return whether to withhold a state, which is not an outcome, from a congested sender.
 
-        It is withheld if it is `received` or was passed on before. A short disposition of a
+        It is withheld if it is `received` or was passed on before. One short disposition of a
         receiver can repeat a state for very many deliveries of many senders.
         """
         session = delivery.incoming.session
@@ -139,7 +140,7 @@ class Settler:
         """Handle a disposition for a delivery whose sender settles first (rcv-settle-mode second).
 
         The disposition is passed to the sender unsettled, whether the receiver has settled or not.
-        If the receiver has not, the router settles with it when the sender settles.
+        If the receiver has not settled, the router settles with it when the sender settles.
         """
         code = frame.state_code
         is_outcome = codes.ACCEPTED <= code <= codes.MODIFIED
@@ -188,7 +189,7 @@ class Settler:
         session.send_state_to_sender(delivery, False, code, frame.octets, frame.state_at, count)
 
     def _copy_settled(self, copy: Delivery, frame: DispositionFrame, count: int) -> None:
-        """Merge the outcome of one receiver of a multicast into that of the message."""
+        """Merge the outcome of one receiver of a multicast into the outcome of the message."""
         if count and count > MAX_KEPT_BYTES and copy.parent.open_copies > 1:
             # the state is too large to be kept until the other receivers have settled
             count = 0
@@ -207,7 +208,7 @@ class Settler:
             )
 
     def note_sender(self, link: IncomingLink) -> None:
-        """Have a sender's credit checked at the end of the turn."""
+        """Mark a sender for a credit check at the end of the turn."""
         producer = link.owner
         if producer is not None:
             self.credit.note(producer.address, producer)
@@ -246,8 +247,8 @@ class Settler:
     def settle_lost(self, delivery: Delivery) -> int:
         """Settle a delivery that was sent, but whose receiver will send no more dispositions.
 
-        The outcome is modified with delivery-failed, unless the sender was sent another outcome
-        before. Return the code of the outcome.
+        The outcome is modified with delivery-failed, unless the sender has already got another
+        outcome. Return the code of the outcome.
         """
         if delivery.kept is not None:
             self.redelivery.drop(delivery)
@@ -257,7 +258,7 @@ class Settler:
         return codes.MODIFIED
 
     def sender_lost(self, delivery: Delivery) -> None:
-        """Settle a delivery with its receiver, because its sender will not settle it any more.
+        """Settle a delivery with its receiver, because its sender can no longer settle it.
 
         If the receiver has not sent an outcome yet, the delivery is settled when it does.
         """
@@ -269,10 +270,10 @@ class Settler:
             session.send_state_to_receiver(delivery, True, codes.NO_STATE, b"", 0, 0)
 
     def merge(self, copy: Delivery, code: int, state: bytes) -> None:
-        """Merge the outcome of a copy into that of its message, and settle after the last copy.
+        """Merge a copy's outcome into that of its message; the last copy settles the message.
 
-        Of several outcomes, rejected prevails, then loss between routers, accepted, modified, and
-        released last.
+        If the outcomes differ, the first in this order counts: rejected, lost between routers,
+        accepted, modified, released.
         """
         parent = copy.parent
         copy.parent = None

@@ -26,7 +26,7 @@ WORK = 2
 def tell(
     settler: Settler, copies: list[Delivery], frame: DispositionFrame, code: int, count: int
 ) -> None:
-    """Pass the frame's state to the receivers of copies, some now and the others in later turns."""
+    """Pass a sender's disposition to the receivers of `copies`, partly in later turns."""
     connection: Connection = copies[0].incoming.session.connection
     connection.deduct_work(WORK * AT_ONCE)
     # a copy, because the input buffer is about to be overwritten

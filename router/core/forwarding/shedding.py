@@ -1,10 +1,10 @@
-"""Shed waiting deliveries beyond the memory limit: the latest ones of the largest holders.
+"""Shed waiting deliveries beyond the memory limit, from the connections that hold the most.
 
-Windows make this rare (docs/decisions/0004): it takes many peers at once, or some that change from
-small frames to large ones, while no receiver takes their messages. Reading does not stop, because a
-peer's frames, such as flows, may be what lets messages leave. Instead the router gives up
-deliveries and informs their senders: unsent deliveries are released; partly sent ones are aborted,
-and their outcome is modified with delivery-failed.
+Windows make this rare (docs/decisions/0004). It happens if no receiver takes messages while very
+many peers send, or while peers change from small frames to large ones. The router does not stop
+reading, because a peer's frames, such as flows, may be what lets messages leave. Instead it gives
+up deliveries and informs their senders: unsent deliveries are released; partly sent ones are
+aborted, and their outcome is modified with delivery-failed.
 
 If very much waits, or very many addresses are in use, most of this work is done in later turns
 (docs/decisions/0095-limits-of-memory-in-later-turns.md).
@@ -56,7 +56,7 @@ def set_limit(forwarder: Forwarder, limit_bytes: int) -> None:
 class Shedder:
     """Part of the core that sheds deliveries when a router holds more octets than its limit.
 
-    After each search for deliveries to shed, `report` is called with the number of those shed.
+    After each search for deliveries to shed, `report` is called with the count of those shed.
     """
 
     def __init__(self, forwarder: Forwarder, report: Callable[[int], None]) -> None:
@@ -103,7 +103,7 @@ class Shedder:
 
 
 class _Search:
-    """Deferred task that sheds the latest deliveries of connections above their share."""
+    """Deferred task that sheds deliveries of connections that hold more than their share."""
 
     def __init__(self, forwarder: Forwarder, over: Callable[[int], None]) -> None:
         self._forwarder = forwarder
@@ -174,7 +174,10 @@ class _Search:
         return bool(delivery.held_bytes and held_bytes > self._level)
 
     def _shed_queue(self, waiting: WaitingQueue, verdict: tuple[int, bytes]) -> Iterator[None]:
-        """Shed deliveries of connections above their share, the least urgent and latest first."""
+        """Shed those deliveries in a queue whose connections hold more than their share.
+
+        The least urgent and latest deliveries are shed first.
+        """
         for delivery in reversed(list(waiting)):
             yield
             # a delivery that has been taken since is not given up
@@ -211,7 +214,7 @@ class _Search:
 
 
 class FairLevel:
-    """Fair share of `room`: each holder may keep up to `level`, so that all fit into `room`.
+    """Computation of the fair share of `room`: each holder may keep up to `level` octets.
 
     The room that smaller holders leave is shared among the others.
     """
@@ -223,7 +226,7 @@ class FairLevel:
         self._holdings: list[int] = []
 
     def add(self, held: int) -> None:
-        """Add a holder of this many octets."""
+        """Add a holder that has this many octets."""
         heapq.heappush(self._holdings, held)
 
     def step(self) -> bool:
@@ -250,6 +253,6 @@ def _held(address: Address) -> Iterator[Any]:
 
 
 def _loss() -> Iterator[None]:
-    """Yield as often as giving up one delivery counts as examinations."""
+    """Yield WORK_OF_A_LOSS times: giving up a delivery counts as examining so many."""
     for _ in range(WORK_OF_A_LOSS):
         yield

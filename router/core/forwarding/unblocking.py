@@ -1,7 +1,7 @@
 """Serve links that waited for room, in a socket or in a session's window.
 
-Only waiting links are examined (`engine.blocking`), the most urgent first. A link is as urgent
-as the most urgent message that waits for it, and stops when its next message is less urgent than
+Only waiting links are examined (`engine.blocking`), the most urgent first. A link is as urgent as
+the most urgent message that waits for it. It is served until its next message is less urgent than
 that of another waiting link. Of equally urgent links, the one that has waited longest is served
 first; a link that fills the room then waits after the others (docs/decisions/0071).
 """
@@ -49,7 +49,7 @@ def go_on(
     blocked: BlockedLinks,
     most: int,
 ) -> bool:
-    """Serve up to `most` links; return whether there is room for others that wait."""
+    """Serve up to `most` links; return whether there is room for other waiting links."""
     outbox = connection.outbox
     count = 0
     while blocked.count and count < most:
@@ -87,7 +87,7 @@ class _Later:
         self._blocked = blocked
 
     def step(self) -> bool:
-        """Serve a few links; return whether there is room for others."""
+        """Serve a few links; return whether there is room for other waiting links."""
         self._blocked.is_later = go_on(
             self._forwarder, self._connection, self._session, self._blocked, A_STEP
         )
@@ -97,7 +97,7 @@ class _Later:
 def _serve(
     forwarder: Core, blocked: BlockedLinks, link: OutgoingLink, consumer: Consumer, top: int
 ) -> None:
-    """Serve a link that was taken from `blocked`, whose most urgent link then had urgency `top`."""
+    """Serve a link taken from `blocked`; `top` was the greatest urgency in `blocked` then."""
     queues = forwarder.queues
     level = link.blocked_level
     if consumer.resuming is not None:

@@ -1,11 +1,11 @@
-"""Link routes: choose the container that a peer's link is forwarded to, by its address.
+"""Link routes: find the container to which a peer's link is forwarded, by the link's address.
 
-A route is configured, or requested by the container itself, or announced by another router that has
-a container. `router.control.link_routes` knows the connections to containers here,
-`remote_link_routes` the other routers that have containers, and `control.edge.routes` the uplinks
-that lead to containers. Of several routes that match an address the most specific one applies, as
-with treatments. Link routes with the same pattern form one route
-(docs/decisions/0048-link-routes.md). None of this runs once per message.
+A route is configured, requested by a container itself, or announced by another router that has a
+container. `router.control.link_routes` knows the connections to this router's containers,
+`remote_link_routes` the other routers with containers, and `control.edge.routes` the uplinks that
+lead to containers. Of several routes that match an address the most specific one applies. Link
+routes with the same pattern form one route (docs/decisions/0048-link-routes.md). Nothing here runs
+per message.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ IN = "in"
 OUT = "out"
 # the address by which a link to a transaction coordinator is routed
 COORDINATOR = "$coordinator"
-# prefixes of names that contain the router of a network that their node is at
+# prefixes of names that contain the id of the router which has the node
 TOPOLOGICAL = ("_topo/", "_edge/")
 # destination for a link; the link route is None if the container is at another router
 Candidate = tuple[LinkRoute | None, RouteDestination | FarOutlet | UplinkOutlet]
@@ -62,8 +62,8 @@ NO_ROUTE_WORDS = "No route to the destination node"
 class Placement:
     """Record of where a peer's link was forwarded to.
 
-    `asked` is the address that the peer named, and `sent` the address that was passed on; both are
-    None if there is no address. `link_route` is None if the container is at another router.
+    `asked` is the address that the peer named, or None, and `sent` the address that was passed on.
+    `link_route` is None if the container is at another router.
     """
 
     route: Route
@@ -77,7 +77,7 @@ class Placement:
 
 
 class Route:
-    """All link routes of one pattern in one direction."""
+    """Set of all link routes that share a pattern and a direction."""
 
     def __init__(self, owner: LinkRoutes, pattern: str, direction: str) -> None:
         self.pattern = pattern
@@ -90,24 +90,24 @@ class Route:
 
     @property
     def link_routes(self) -> Iterator[LinkRoute]:
-        """Return the link routes that exist in the present `LinkRoutes.edition`."""
+        """Return the link routes that exist in the current edition (`LinkRoutes.edition`)."""
         now = self._owner.edition
         return (each for each in self.all_link_routes if each.since <= now < each.until)
 
     def exists(self) -> bool:
-        """Return whether any link route exists, here or at another router."""
+        """Return whether this router or another one has a link route with this pattern."""
         return bool(self.far) or any(True for _ in self.link_routes)
 
     @property
     def containers(self) -> int:
-        """Return the number of connections to its containers, and to edges with containers."""
+        """Return how many connections lead to containers of the route, or to edges with them."""
         edges = sum(
             isinstance(outlet, UplinkOutlet) and outlet.leads_down for outlet in self.far.values()
         )
         return edges + len({where for each in self.link_routes for where in each.outlets})
 
     def outlets(self) -> Iterator[tuple[LinkRoute, RouteDestination]]:
-        """Yield the open outlets to containers here, each with its link route."""
+        """Yield the open outlets to containers at this router, each with its link route."""
         for link_route in self.link_routes:
             for outlet in link_route.outlets.values():
                 if outlet.is_open:
@@ -120,7 +120,7 @@ class Route:
                 yield None, outlet
 
     def next_outlet(self, now: float) -> Candidate | None:
-        """Return the outlet that a new client's link would get; None if no outlet is open."""
+        """Return the outlet for a link of a client without other links; None if none is open."""
         candidates: list[Candidate] = [*self.outlets(), *self.far_outlets()]
         return min(
             candidates,
@@ -131,19 +131,20 @@ class Route:
     def place(
         self, link: Link, origin: Origin | None = None, allows: Allows = lambda _: True
     ) -> Placement:
-        """Choose a container for a peer's link, whose `origin` may be at another router.
+        """Choose a container for a peer's link; `origin` is the client if it is at another router.
 
-        `allows` says which other routers it may go to. The link counts as forwarded until
-        `LinkRoutes.left` is called. Raises `AmqpError` if there is no container.
+        `allows` returns whether an outlet to another router may be chosen. The link counts as
+        forwarded until `LinkRoutes.left`. Raises `AmqpError` if there is no container.
         """
         return self._owner.place(self, link, origin, allows)
 
 
 class LinkRoutes:
-    """All link routes of a router.
+    """Table of all link routes of a router, and of the links that they forward.
 
     Forwarding code calls `route_of` and `Route.place`, then `refused` if the container refuses the
-    link, `ended` if the container ends it with an error, and always `left` at the end.
+    link, `ended` if the container ends it with an error, and `left` when the link has ended in any
+    way.
     """
 
     def __init__(self, table: AddressTable, turn: Turn) -> None:
@@ -164,8 +165,8 @@ class LinkRoutes:
         self._links_of: dict[object, Counter[object]] = {}
         self._coordinators_of: dict[object, Counter[object]] = {}
         self._choices = 0
-        # numbers of links that were forwarded, of those that were then refused, and of links for
-        # which there was no container; these numbers only grow
+        # how many links were forwarded, how many of these were refused, and how many links found no
+        # container; these counts only grow
         self.forwarded = 0
         self.refusals = 0
         self.unplaced = 0
@@ -176,32 +177,32 @@ class LinkRoutes:
         return sum(1 for _ in self.each_link_route())
 
     def routes(self) -> Iterator[Route]:
-        """Return the routes, each with all link routes of its pattern."""
+        """Return all routes; each holds the link routes with its pattern and direction."""
         return (route for route in list(self._routes.values()) if route.exists())
 
     def each_link_route(self) -> Iterator[LinkRoute]:
-        """Return the link routes."""
+        """Return all link routes of the current edition."""
         return (each for route in self.routes() for each in route.link_routes)
 
     def add(self, rule: LinkRouteRule, *, is_next: bool = False) -> LinkRoute:
-        """Add a link route, which exists from now on, or if `is_next` from the next edition on."""
+        """Add a link route; with `is_next` it takes effect only in the next edition."""
         link_route = LinkRoute(rule, since=self.edition + is_next)
         self._enter(rule.direction, rule.whole_pattern).all_link_routes[link_route] = None
         return link_route
 
     def remove(self, link_route: LinkRoute) -> None:
-        """Remove a link route; links that it has forwarded stay."""
+        """Remove a link route; links that it has already forwarded are kept."""
         route = self._route(link_route)
         del route.all_link_routes[link_route]
         self._changed(route)
         self._leave(route)
 
     def begin_edition(self) -> None:
-        """Begin the next edition; `report_new` and `remove` report the changes to the watchers."""
+        """Begin the next edition; the caller reports the changes by `report_new` and `remove`."""
         self.edition += 1
 
     def report_new(self, link_route: LinkRoute) -> None:
-        """Report to the watchers a link route that is new in this edition and has a container."""
+        """Report to the watchers a link route of the new edition, if the route has a container."""
         if link_route.outlets and link_route.until > self.edition:
             self._changed(self._route(link_route))
 
@@ -222,13 +223,13 @@ class LinkRoutes:
                 self._changed(route)
 
     def open_far(self, direction: str, pattern: str, outlet: FarOutlet | UplinkOutlet) -> None:
-        """Add another router's outlet for a pattern; the first outlet to the same place is kept."""
+        """Add an outlet to another router for a pattern that has none to the same place yet."""
         route = self._enter(direction, pattern)
         route.far.setdefault(outlet.place, outlet).key_count += 1
         self._changed(route)
 
     def close_far(self, direction: str, pattern: str, place: Connection | str) -> None:
-        """Remove another router's outlet, unless that announces the pattern by another key."""
+        """Remove an outlet to another router, unless another key still announces the pattern."""
         route = self._routes[_key(direction, pattern)]
         outlet = route.far[place]
         outlet.key_count -= 1
@@ -238,7 +239,7 @@ class LinkRoutes:
             self._leave(route)
 
     def route_by(self, direction: str, pattern: str) -> Route | None:
-        """Return the route of a pattern, or None."""
+        """Return the route with this pattern and direction, or None if there is none."""
         route = self._routes.get(_key(direction, pattern))
         return route if route is not None and route.exists() else None
 
@@ -262,7 +263,7 @@ class LinkRoutes:
     # The route of a link.
 
     def route_of(self, link: Link) -> Route | None:
-        """Return the route for a peer's attach; None if its address is for this router.
+        """Return the route for a peer's attach, or None if the link is not forwarded.
 
         Raises `AmqpError` if the peer asks for a dynamic node at a container and no route matches.
         """
@@ -285,11 +286,11 @@ class LinkRoutes:
         return self.find(terminus.address, is_sender=is_sender)
 
     def find(self, text: str, *, is_sender: bool) -> Route | None:
-        """Return the route for senders to an address, or receivers from it, or None.
+        """Return the route for links to or from an address, or None if there is none.
 
-        A redirected address has no route. A node of this router has one only if the pattern is the
-        node's name. A name that contains its node's router (`TOPOLOGICAL`) has one only if the
-        pattern contains a router as well.
+        A redirected address has no route. A node of this router has a route only if the pattern is
+        the node's name; a name with a router's id (`TOPOLOGICAL`) only if the pattern has an id,
+        too.
         """
         if not self._routes:
             return None
@@ -308,7 +309,7 @@ class LinkRoutes:
         return self._trees[IN if is_sender else OUT].match(name, Route.exists)
 
     def _coordinator(self, link: Link) -> Route | None:
-        """Return the route to a transaction coordinator: that of the peer, or the general one."""
+        """Return the route for a link to a transaction coordinator; None if there is none."""
         usual = self._match(COORDINATOR, is_sender=True)
         for name in coordinator_names(link):
             route = self._match(f"{COORDINATOR}/{name}", is_sender=True)
@@ -321,9 +322,9 @@ class LinkRoutes:
     def place(self, route: Route, link: Link, guest: Origin | None, allows: Allows) -> Placement:
         """Choose a container for a link; see `Route.place`.
 
-        A link returns to the container that it comes from only if there is no other, and never a
-        second time. Links of a client with a transaction go to the transaction's container if
-        possible. Containers that refused a link lately come last. Of the others, the nearest are
+        A link goes back to the container that it comes from only if there is no other container,
+        and only once. A client's links prefer the container of the client's transaction
+        coordinator. Containers that refused a link lately come last. Of the others, the nearest are
         preferred, then those with the fewest links, then the one chosen least recently.
         """
         origin = guest or origin_of(link)
@@ -372,7 +373,7 @@ class LinkRoutes:
 
     @property
     def links(self) -> int:
-        """Return the number of links that are forwarded now."""
+        """Return how many links are forwarded now."""
         return len(self._placed)
 
     def placed(self, link: Link) -> Placement | None:
@@ -384,7 +385,7 @@ class LinkRoutes:
         return ((link, placed) for link, placed in self._placed.items() if placed.route is route)
 
     def peer_address(self, link: Link, text: str | None) -> str | None:
-        """Return the peer's address for the address `text` in the container's answer."""
+        """Translate `text`, an address in the container's answer, to the peer's address."""
         placed = self._placed.get(link)
         if placed is None or text is None or text == placed.sent:
             return text if placed is None or text is None else placed.asked
@@ -400,7 +401,7 @@ class LinkRoutes:
             self.ended(link, condition, description)
 
     def ended(self, link: Link, condition: str, description: str = "") -> None:
-        """Note that the container ended a link with an error; choose it last for a while."""
+        """Note a container that ended a link with an error; it is chosen last for a while."""
         placed = self._placed.get(link)
         if placed is not None:
             if placed.link_route is not None:
@@ -434,12 +435,12 @@ def _subtract(counts: dict[object, Counter[object]], client: object, place: obje
 
 
 def _key(direction: str, pattern: str) -> tuple[str, str]:
-    """Return the key of a route: patterns that differ only in separators share one."""
+    """Return the key of a route; patterns that differ only in separators have the same key."""
     return direction, pattern.strip("/.").replace(".", "/")
 
 
 def is_topological(name: str) -> bool:
-    """Return whether a name contains the id of its node's router."""
+    """Return whether a name contains the id of the router that has the node."""
     return name.startswith(TOPOLOGICAL)
 
 

@@ -1,7 +1,8 @@
-"""Link routes of other routers: learn them, and announce those with containers here.
+"""Link routes of other routers, and announcements of link routes with containers at this router.
 
-A router announces a route while a container of the route is here, with a key that holds the route's
-pattern and direction (`RoutingState`). Addresses at containers are not announced.
+A router announces a route while a container of the route is connected to it, by a key that holds
+the route's pattern and direction (`RoutingState`). How addresses are changed for the container is
+not announced.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _PREFIXES = (IN_PREFIX, OUT_PREFIX)
 
 
 def key_of(route: Route) -> str:
-    """Return the key by which routers announce a route: its class letter and its pattern."""
+    """Return the key by which routers announce a route: a class letter and the pattern."""
     is_in = route.direction == IN
     pattern = route.pattern
     head = pattern.removesuffix("#")
@@ -53,9 +54,9 @@ class LinkRoutesUnsupported:
 
 @attrs.frozen
 class RouteRefused:
-    """Event: an edge router announced a link route that no edge router may have.
+    """Event: an edge router announced a link route that edge routers may not have.
 
-    `count` is how many keys of this edge router were refused on this connection.
+    `count` is how many keys from this edge router were refused on the connection so far.
     """
 
     router: str
@@ -67,7 +68,7 @@ class RouteRefused:
 class RoutesLeftOut:
     """Event: an edge router ignores link routes of its interior, because there are too many.
 
-    `count` of them have been ignored so far, and `kept` have been kept.
+    `count` is how many were ignored so far, and `kept` how many were accepted.
     """
 
     router: str
@@ -87,9 +88,9 @@ class RemoteLinkRoutes:
         reach.on_wanted.append(self.wanted_changed)
 
     def containers_changed(self, route: Route) -> None:
-        """Announce a route that has gained a container, or withdraw one that has lost its last.
+        """Announce a route if it has a container at this router, and withdraw it otherwise.
 
-        Containers of edge routers count as if they were at this router.
+        Containers of edge routers count as containers of this router.
         """
         is_here = any(way.outlets for way in route.link_routes) or any(
             isinstance(outlet, UplinkOutlet) and outlet.leads_down for outlet in route.far.values()
@@ -97,9 +98,9 @@ class RemoteLinkRoutes:
         self._reach.set_own_interest(key_of(route), Interest(ROUTED) if is_here else None)
 
     def wanted_changed(self, key: str) -> None:
-        """Add or remove the outlets for a key that other routers have announced or withdrawn.
+        """Update the outlets for a key that other routers have announced or withdrawn.
 
-        Any key that is not the key of a link route is ignored.
+        A key that does not stand for a link route is ignored.
         """
         if key[:1] not in _KINDS:
             return

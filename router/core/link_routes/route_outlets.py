@@ -1,6 +1,6 @@
 """Link routes as configured or requested, and the outlets that lead to their containers.
 
-`link_routes` keeps all of them and chooses an outlet for each link. None of this runs per message.
+`link_routes` keeps all of them and chooses an outlet for each link. Nothing here runs per message.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ BACK_OFF_S = 5.0
 class LinkRouteRule(NamedTuple):
     """Link route as it was configured or requested.
 
-    `direction` is seen from the router: links on which peers send (`in`) or receive (`out`). The
-    route leads to the containers with the `container_id`, to those at the listener or connector
-    named `connection`, or to the one that requested the route, on the connection `scope`. The
-    address at the container is the peer's address without `del_prefix`, and with `add_prefix` in
-    front.
+    `direction` is `in` for links on which peers send to the router, and `out` for links on which
+    they receive. The route leads to the containers with this `container_id`, to those at the
+    listener or connector named `connection`, or to the container that requested the route on the
+    connection `scope`. The address at the container is the peer's address without `del_prefix`, and
+    with `add_prefix` in front.
     """
 
     name: str
@@ -64,7 +64,7 @@ class LinkRouteRule(NamedTuple):
 
 @attrs.define(eq=False, kw_only=True)
 class DestinationLoad:
-    """Load of a destination of a link route: its links, and its last choice and refusal."""
+    """Load on a link route's destination, with the time of the destination's last refusal."""
 
     links: int = 0
     # when it was last chosen, as a number in the order of all choices
@@ -73,7 +73,7 @@ class DestinationLoad:
     refused_at: float = float("-inf")
 
     def is_backing_off(self, now: float) -> bool:
-        """Return whether the destination refused or failed a link less than `BACK_OFF_S` ago."""
+        """Return whether the destination refused or broke a link less than `BACK_OFF_S` ago."""
         return now - self.refused_at < BACK_OFF_S
 
 
@@ -87,7 +87,7 @@ class RouteDestination(DestinationLoad):
 
     @property
     def place(self) -> Connection:
-        """Return a key that is equal for all outlets that lead to the same place."""
+        """Return the connection, by which outlets to the same place are recognised."""
         return self.connection
 
     @property
@@ -98,7 +98,7 @@ class RouteDestination(DestinationLoad):
 
 @attrs.define(eq=False)
 class FarOutlet(DestinationLoad):
-    """Another router that has containers for the links of a route."""
+    """Outlet to another router that has containers for a route's links."""
 
     router: str
     reach: RoutingState
@@ -107,7 +107,7 @@ class FarOutlet(DestinationLoad):
 
     @property
     def place(self) -> str:
-        """Return a key that is equal for all outlets that lead to the same place."""
+        """Return the router's id, by which outlets to the same place are recognised."""
         return self.router
 
     @property
@@ -124,16 +124,16 @@ class FarOutlet(DestinationLoad):
 
     @property
     def is_open(self) -> bool:
-        """Return whether links can be attached over the connection."""
+        """Return whether links can be attached over the connection to the next hop."""
         connection = self.connection
         return connection is not None and bool(connection.state == ConnectionState.OPENED)
 
 
 @attrs.define(eq=False)
 class UplinkOutlet(DestinationLoad):
-    """Router with containers for the links of a route, at the other end of an uplink.
+    """Outlet to the router at the other end of an uplink, which has containers for a route.
 
-    That is an edge router if this router is an interior, and the interior if this one is an edge.
+    The router is an edge if this router is an interior, and the interior if this router is an edge.
     """
 
     router: str
@@ -145,12 +145,12 @@ class UplinkOutlet(DestinationLoad):
 
     @property
     def place(self) -> Connection:
-        """Return a key that is equal for all outlets that lead to the same place."""
+        """Return the connection, by which outlets to the same place are recognised."""
         return self.connection
 
     @property
     def leads_down(self) -> bool:
-        """Return whether the peer is an edge router, which is the one that connects."""
+        """Return whether the peer is an edge router; only edge routers open uplinks."""
         return not self.connection.is_client
 
     @property
@@ -163,7 +163,7 @@ class UplinkOutlet(DestinationLoad):
 class LinkRoute:
     """Link route: its rule, and the outlets to its containers.
 
-    It exists while `LinkRoutes.edition` is at least `since` and less than `until`.
+    The link route is in force while `LinkRoutes.edition` is at least `since` and less than `until`.
     """
 
     rule: LinkRouteRule
@@ -179,10 +179,10 @@ class LinkRoute:
 
     @property
     def links(self) -> int:
-        """Return the number of links that the link route forwards now."""
+        """Return how many links the link route forwards now."""
         return sum(outlet.links for outlet in self.outlets.values())
 
     @property
     def is_active(self) -> bool:
-        """Return whether one of its containers is connected."""
+        """Return whether a container of the link route is connected."""
         return bool(self.outlets)

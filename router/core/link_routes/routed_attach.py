@@ -34,11 +34,12 @@ MAX_COST = 0xFFFFFFFF
 
 @attrs.frozen
 class RoutedAttach:
-    """Attach of a link on its way to a container of the link route `key` at `destination`.
+    """Content of the attach of a routed link that is on its way to a container at another router.
 
-    `destination` is a router, and `cost` the cost of the path to it from the router that attached
-    the link; the cost gets smaller with each hop. `origin` is the client, and `properties` are
-    those of the client's attach.
+    `key` announces the link route, and `destination` is the router that has the container. `cost`
+    is the cost of the path from the router that attached the link to the destination; it decreases
+    with each hop. `origin` is the client, and `properties` are the properties of the client's
+    attach.
     """
 
     key: str
@@ -68,12 +69,12 @@ class RoutedAttach:
 
 
 def client_key(router: str, number: int) -> str:
-    """Return the key of all links of a client: its router, and its connection's number there."""
+    """Return the key for all links of a client: the client's router and its connection's number."""
     return f"{router}#{number}"
 
 
 def router_in_key(key: object) -> str:
-    """Return the router in a client key; empty if there is none."""
+    """Return the router in a client's key; empty if the key contains none."""
     return key.rpartition("#")[0] if isinstance(key, str) else ""
 
 
@@ -108,7 +109,10 @@ def route_changed() -> AmqpError:
 
 
 def _map(told: AnyMap, key: Symbol) -> AnyMap | None:
-    """Return the map under a key, encoded or decoded as `told` is; None if it is missing."""
+    """Return the map under a key of the properties `told`, or None if the key is missing.
+
+    The map is still encoded if the properties are.
+    """
     if isinstance(told, EncodedMap):
         try:
             return told.get_map(key)

@@ -1,9 +1,9 @@
-"""End routed links: pass a detach or loss of one end on to the other end.
+"""End routed links: pass the detach or loss of one end on to the other end.
 
 A detach is passed on unchanged. If one end is lost with its session or connection, the router
-detaches the other end, with Dispatch's error. If the lost end is a container that received
-deliveries, those that it did not settle are modified with delivery-failed, and those that were not
-sent to it are released, unless its terminus outlives its link
+detaches the other end, with the same error as Dispatch. If the lost end is a container that
+received deliveries, those that it did not settle are modified with delivery-failed, and those that
+were not sent to it are released. No outcomes are sent if the container's terminus outlives the link
 (docs/decisions/0047-routed-links-lost.md).
 """
 
@@ -52,7 +52,10 @@ class FinalDetach:
 
 
 def connection_lost(error: Error | None = None) -> AmqpError:
-    """Return the error for a link whose other end is lost; `error` is the reason, if known."""
+    """Return the error for one end of a routed link whose other end is lost.
+
+    `error` is the reason of the loss, if it is known.
+    """
     info = None
     if error is not None:
         info = {Symbol("condition"): error.condition}
@@ -62,7 +65,7 @@ def connection_lost(error: Error | None = None) -> AmqpError:
 
 
 def survives(link: Link, frame: Attach) -> bool:
-    """Return whether the container's terminus outlives the link, according to an attach."""
+    """Return whether an attach declares that the container's terminus outlives the link."""
     terminus = frame.target if isinstance(link, IncomingLink) else frame.source
     return (getattr(terminus, "timeout", 0) or 0) > 0 or (
         getattr(terminus, "expiry_policy", None) is TerminusExpiryPolicy.NEVER
@@ -132,7 +135,7 @@ def give_up(forwarder: Core, routed: RoutedLink, farewell: FinalDetach) -> None:
 
 
 def _farewell(routed: RoutedLink, link: Link, event: LinkDetached | None) -> FinalDetach:
-    """Return the content of the detach for the other end."""
+    """Return the content of the detach for the other end of a routed link that has lost `link`."""
     if event is not None and not event.lost:
         error = event.error
         if error is None:
@@ -185,7 +188,7 @@ def _sender_lost(forwarder: Core, routed: RoutedLink, link: Link, farewell: Fina
 
 
 def end_if_done(forwarder: Core, routed: RoutedLink) -> None:
-    """Detach the receiver once it has got all deliveries for which it has credit."""
+    """Detach the receiver of a lost sender, once it has all deliveries for which it has credit."""
     farewell, address = routed.ending, routed.address
     if farewell is None or address is None:
         return
@@ -201,10 +204,10 @@ def end_if_done(forwarder: Core, routed: RoutedLink) -> None:
 
 
 def aborted(forwarder: Core, delivery: Delivery) -> None:
-    """Abort a delivery.
+    """Abort a delivery on a routed link.
 
-    The receiver gets an aborted transfer even if nothing of the delivery was sent before, because
-    the delivery has used one of its credits.
+    The receiver gets an aborted transfer even if no part of the delivery was sent to it before,
+    because the delivery has used up one of the receiver's credits.
     """
     delivery.discarded = True
     producer = delivery.incoming.owner
@@ -233,7 +236,7 @@ def _receiver_lost(
     event: LinkDetached | None,
     farewell: FinalDetach,
 ) -> None:
-    """Resolve the unsettled deliveries of a sender whose receiver is lost, then detach it."""
+    """Resolve unsettled deliveries of a sender whose receiver is lost, then detach the sender."""
     sender = routed.other(link)
     assert sender is not None
     speaks = (
@@ -248,11 +251,11 @@ def _receiver_lost(
 
 
 class _LastWords:
-    """Task that resolves the deliveries of a sender whose receiver is lost, then detaches it.
+    """Task that resolves deliveries of a sender whose receiver is lost, and detaches the sender.
 
-    The sender is sent outcomes only if `speaks`: if the receiver was a container, and was lost
-    without a detach. If there are very many deliveries, the last ones are resolved in later turns.
-    Messages that the sender sends meanwhile are resolved as well.
+    Outcomes are sent to the sender only if `speaks` is True: the receiver was a container, and was
+    lost without a detach. If there are very many deliveries, the last ones are resolved in later
+    turns. Messages that the sender sends meanwhile are resolved as well.
     """
 
     def __init__(
@@ -296,7 +299,7 @@ class _LastWords:
 
 
 def _tell(forwarder: Core, delivery: Delivery, *, is_sent: bool) -> None:
-    """Send a sender the outcome of a delivery: modified if `is_sent`, else released.
+    """Send a sender the outcome of a delivery: modified if it was sent on, else released.
 
     No outcome is sent for a delivery in a transaction, or for one whose outcome was sent before.
     """
@@ -349,7 +352,7 @@ def _close_outgoing(forwarder: Core, link: Link) -> None:
 
 
 def _disown(link: Link) -> None:
-    """Detach an end from its address, and add what it has carried to the address's counters."""
+    """Separate a link from its address, and add the link's deliveries to the address's counters."""
     owner, link.owner = link.owner, None
     if owner is not None:
         router_traffic.link_over(owner.address.counters, link)

@@ -3,7 +3,7 @@
 The attach is passed on in full, and so is the container's answer. From then on flows, transfers and
 dispositions of one end are passed on to the other unchanged. The two links are attached to an
 address that no other link uses, so their deliveries take the same code path as all others.
-`routed_detach` handles the loss of one end. None of this runs once per message.
+`routed_detach` handles the loss of one end. Nothing here runs per message.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ LINK_EXPIRATION_WORDS = "Requested link expiration not allowed"
 
 
 def check_lifetime(forwarder: Core, link: Link) -> None:
-    """Raise `AmqpError` at link scope if a terminus outlives its link and must not.
+    """Raise `AmqpError` if a container's terminus would outlive the link, and that is not allowed.
 
-    This concerns the terminus at the container of a routed link (`LinkRoutes.allows_resumable`).
+    The error has link scope. `LinkRoutes.allows_resumable` says whether termini may outlive links.
     """
     if (
         routed_detach.survives(link, link.remote_attach)
@@ -50,9 +50,9 @@ def check_lifetime(forwarder: Core, link: Link) -> None:
 
 
 def with_address(link: Link, frame: Attach, address: str | None) -> Attach:
-    """Return an attach with another address at the container.
+    """Return a copy of an attach with another address for the container's node.
 
-    The attach is returned unchanged if it names no address, or `address` is None.
+    The attach itself is returned if it names no address, or if `address` is None.
     """
     if address is None or _address_of(link, frame) in (None, address):
         return frame
@@ -64,10 +64,10 @@ def with_address(link: Link, frame: Attach, address: str | None) -> Attach:
 
 
 class RoutedLink(OwnLink):
-    """Pair of `peer`, a client's link, and `link`, the router's own link to a container.
+    """Pair of a peer's link, `peer`, and the router's own link to a container, `link`.
 
-    `address` joins the two, and is None until the container has attached its end. `is_lost` is True
-    once one of the links has ended.
+    `address` is the internal address that connects the two links; it is None until the container
+    has attached its end. `is_lost` is True once one of the links has ended.
     """
 
     def __init__(self, peer: Link, frame: Attach) -> None:
@@ -87,13 +87,13 @@ class RoutedLink(OwnLink):
 
     @property
     def ends(self) -> tuple[IncomingLink, OutgoingLink]:
-        """Return the end that receives from its peer, and the end that sends."""
+        """Return the link on which the router receives, and the link on which it sends."""
         peer: Any = self.peer
         own: Any = self.link
         return (peer, own) if isinstance(peer, IncomingLink) else (own, peer)
 
     def other(self, link: Link) -> Link | None:
-        """Return the other end; None if that is the router's own link and not attached yet."""
+        """Return the other link of the pair; None if the router has not attached it yet."""
         return self.link if link is self.peer else self.peer
 
     def available(self) -> int:
@@ -101,13 +101,13 @@ class RoutedLink(OwnLink):
         return int(self.ends[0].available())
 
     def new_tag(self) -> bytes:
-        """Raise NotImplementedError: each delivery keeps its sender's tag."""
+        """Raise NotImplementedError, because deliveries on routed links keep their tags."""
         raise NotImplementedError
 
     # Attaching.
 
     def attached(self, forwarder: Core) -> None:
-        """Answer the peer's attach as the container has answered, and join the two ends."""
+        """Pass the container's answer to the attach on to the peer, and connect the two links."""
         own = self.link
         assert own is not None
         peer = self.peer
@@ -145,7 +145,7 @@ class RoutedLink(OwnLink):
         forwarder.credit.note(address, None)
 
     def over(self, forwarder: Core, error: Error | None, closed: bool) -> None:
-        """Refuse the peer's link if the container refused it, or was lost before it answered."""
+        """Refuse the peer's link if the container has refused it, or was lost before answering."""
         if self.address is None and not self.is_lost:
             if self.has_no_peer(error):
                 refusal = routed_detach.connection_lost()
@@ -156,9 +156,9 @@ class RoutedLink(OwnLink):
             self.refuse(forwarder, refusal)
 
     def has_no_peer(self, error: Error | None) -> bool:
-        """Return whether the container's session or connection has ended.
+        """Return whether the container's session or connection has ended, not only its link.
 
-        If not, `error` is the container's own, from its detach.
+        If only the link has ended, `error` is the error in the container's detach.
         """
         assert self.session is not None
         if error is None:
@@ -178,9 +178,9 @@ class RoutedLink(OwnLink):
     # Flows.
 
     def flow_received(self, session: Session, link: Link, frame: FlowFrame) -> None:
-        """Pass on the fields of a flow, except credit, to the other end.
+        """Pass the fields of a flow, except credit, on to the other end.
 
-        A peer may give credit before its attach is answered.
+        Before the peer's attach is answered, the fields are kept for later, and credit is noted.
         """
         more = self._more(session, link, frame)
         if self.address is not None:
@@ -195,7 +195,7 @@ class RoutedLink(OwnLink):
             link.drain = link.drain_due = frame.drain
 
     def take_over_early_flow(self, other: RoutedLink) -> None:
-        """Copy the peer's early flow from `other`, the routed link that this one replaces."""
+        """Copy from `other`, which this link replaces, the flow that came before the answer."""
         self._early_flow_extras = other._early_flow_extras
 
     def _more(
@@ -227,7 +227,10 @@ class RoutedLink(OwnLink):
         return link is self.peer and (self.awaits_answer or self.ending is not None)
 
     def detach_answered(self, forwarder: Core, link: Link, remote: Detach) -> bool:
-        """Pass on the container's answer to a detach; return False for the peer's answer."""
+        """Pass the container's answer to a detach on to the peer.
+
+        Return False, without doing anything, if the answer is the peer's.
+        """
         if link is self.peer:
             return False
         if self.awaits_answer:
@@ -238,13 +241,13 @@ class RoutedLink(OwnLink):
         return True
 
     def answer_lost(self, forwarder: Core) -> None:
-        """Answer the peer's detach, because the container was lost before it answered."""
+        """Answer the peer's detach, because the container was lost before answering."""
         attaching.answer_detach(self.peer, self.closes, None)
 
     # Ending: `go_on` takes the place of a resumption for a consumer whose sender has ended.
 
     def go_on(self, forwarder: Core, consumer: Consumer) -> bool:
-        """Send the remaining deliveries, then end the receiver's link.
+        """Send the remaining deliveries of a lost sender, then end the receiver's link.
 
         Returns False, because no new deliveries follow.
         """
@@ -255,7 +258,7 @@ class RoutedLink(OwnLink):
 
 
 class RoutedLinks:
-    """Routed links of a router."""
+    """Registry of a router's routed links."""
 
     def __init__(self) -> None:
         self._links: dict[RoutedLink, None] = {}
@@ -274,7 +277,7 @@ class RoutedLinks:
         self._links.pop(routed, None)
 
     def addresses(self) -> list[Address]:
-        """Return the addresses that join the ends of the links."""
+        """Return the internal addresses that connect the two links of each routed link."""
         return [each.address for each in self._links if each.address is not None]
 
 

@@ -1,8 +1,8 @@
 """Reduce the ttl of messages that were held on a routed link (section 3.2.1).
 
-Messages on routed links are passed on without being read, except those that were held here. When
-such a message leaves, the time for which it was held is subtracted from its ttl. A message whose
-ttl has ended is not sent.
+Messages on routed links are passed on without being read, except those that this router had to
+hold. When such a message leaves, the time for which it was held is subtracted from its ttl. A
+message whose ttl has run out is not sent.
 """
 
 from __future__ import annotations
@@ -26,11 +26,10 @@ POSTED = b"\x00\x53\x34"
 
 
 def apply_ttl(forwarder: Core, delivery: Delivery) -> None:
-    """Write the remaining ttl into a delivery that was held, or discard it if its ttl has ended.
+    """Write the remaining ttl into a delivery that was held, or reject it if its ttl has run out.
 
-    The sender of a discarded delivery is told `rejected`. A delivery that is part of a transaction
-    is forwarded with a ttl of one millisecond instead, because a router may not remove it from the
-    transaction.
+    A delivery in a transaction is forwarded with a ttl of one millisecond instead, because a router
+    may not remove it from the transaction.
     """
     chunk = delivery.chunks[0] if delivery.chunks else b""
     count = len(chunk)
@@ -58,7 +57,7 @@ def _is_of_transaction(delivery: Delivery) -> bool:
 def _give_up(forwarder: Core, delivery: Delivery) -> None:
     """Reject an expired delivery.
 
-    Its receiver gets an aborted transfer, because the delivery has used up one of its credits.
+    The receiver gets an aborted transfer, because the delivery has used up a credit.
     """
     link = delivery.incoming
     forwarder.outcomes.expired(delivery)

@@ -1,6 +1,6 @@
 """Attach links: accept an attach and add the link to its address, or refuse it with the reason.
 
-`detach` handles links that leave. None of this runs once per message.
+`detach` handles links that leave. Nothing here runs per message.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _EMPTY: Final = Source()
 
 
 def event_received(forwarder: Core, connection: Connection, event: object) -> None:
-    """Handle link events, and refuse redirected opens; other modules handle the other events."""
+    """Handle the events that concern links, and refuse opens that are redirected."""
     if isinstance(event, LinkAttachReceived):
         attach_received(forwarder, connection, event.link)
     elif isinstance(event, LinkDetached):
@@ -114,7 +114,7 @@ def attach_received(forwarder: Core, connection: Connection, link: Link) -> None
 
 
 def _has_terminus(link: Link) -> bool:
-    """Return whether an attach names its source or target."""
+    """Return whether an attach names the terminus that is at the router."""
     remote = link.remote_attach
     if isinstance(link, OutgoingLink):
         return remote.source not in (None, _EMPTY)
@@ -122,10 +122,10 @@ def _has_terminus(link: Link) -> bool:
 
 
 def _is_put_off(forwarder: Core, link: Link, holder: Link | None) -> bool:
-    """Return whether `link` is attached in a later turn.
+    """Return whether the attach of `link` is postponed to a later turn.
 
-    That is the case if it resumes very many deliveries: they have to be parked before the router's
-    attach can name them.
+    That is the case if the link resumes very many deliveries: they have to be parked before the
+    router's attach can name them.
     """
     found = resuming.park_for_resuming(forwarder, link, holder)
     if found is None:
@@ -218,7 +218,7 @@ def join_consumer(forwarder: Core, consumer: Consumer) -> None:
 
 
 def add_producer(forwarder: Core, producer: Producer) -> None:
-    """Add a producer to its address; from now on its peer's messages go there."""
+    """Add a producer to its address; from now on the peer's messages go to the address."""
     address = producer.address
     if address is not None:
         address.add_producer(producer)
@@ -228,7 +228,7 @@ def add_producer(forwarder: Core, producer: Producer) -> None:
 
 
 def go_on(forwarder: Core, consumer: Consumer) -> None:
-    """Resume deliveries as far as there is room.
+    """Send the deliveries that a consumer resumes, as far as there is room.
 
     After the last one the consumer joins its address.
     """
@@ -297,10 +297,11 @@ def _accept_sender(
 def _enter(
     forwarder: Core, link: Link, terminus: Source | Target, *, is_sender: bool
 ) -> tuple[str, Address]:
-    """Return the text for the answer, and the address that a terminus names or requests.
+    """Find or create the address that a terminus names or requests.
 
-    Raise `AmqpError` at link scope if the peer may not use it, or if it is redirected or
-    unavailable.
+    Return the address as text for the router's answer, and as an entry of the address table. Raise
+    `AmqpError` at link scope if the address is redirected or unavailable, or if the peer may not
+    use it.
     """
     if terminus.dynamic:
         kept = stealing.node_kept(forwarder, link, terminus)

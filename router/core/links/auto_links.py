@@ -1,8 +1,8 @@
 """Auto-links: links that the router attaches between one of its addresses and a container's node.
 
 An `AutoLinkRule` is the configured auto-link; each attempt to attach it is an `AutoLink`.
-`router.control.auto_links` decides when to attempt one, and when to try again. None of this runs
-once per message.
+`router.control.auto_links` decides when to attempt one, and when to try again. Nothing here runs
+per message.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class AutoLinkRule:
 
     If `receives`, messages from the container's node `external_address` go to `address`; otherwise
     messages sent to `address` go to that node. If `phase` is None, `phase_of` chooses it. The
-    container is found by its `container_id` or by the `connection`, which is the name of a listener
-    or connector.
+    container is identified by its `container_id`, or by `connection`, the name of a listener or
+    connector.
     """
 
     name: str
@@ -72,7 +72,10 @@ NO_NODE: Final = "trioute:no-node"
 
 
 class AutoLink(OwnLink):
-    """Attempt to attach an auto-link on one connection; no earlier attempt has its `link_name`."""
+    """One attempt to attach an auto-link on a connection.
+
+    Each attempt needs a `link_name` of its own.
+    """
 
     # logged by `AutoLinkChanged`, which is not reported at each new attempt
     is_announced = True
@@ -100,7 +103,7 @@ class AutoLink(OwnLink):
     def attached(self, forwarder: Core) -> None:
         """Add the link to its address, once the container has answered.
 
-        Detach it if the container's attach names no source or target, which means that the
+        Detach the link if the container's attach names no source or target, which means that the
         container does not have the node.
         """
         link = self.link
@@ -138,7 +141,7 @@ class AutoLink(OwnLink):
         self.observer.over(self, error or self._reason)
 
     def quiesce(self, forwarder: Core) -> None:
-        """Stop taking new deliveries; those already begun are completed and settled."""
+        """Accept no new deliveries; those already begun are completed and settled."""
         if self.end is not None:
             detach.quiesce(forwarder, self.end)
 
@@ -151,7 +154,7 @@ class AutoLink(OwnLink):
 
 
 def enter(table: AddressTable, rule: AutoLinkRule) -> Address | None:
-    """Enter the address of an auto-link and return it; None if the address is unavailable."""
+    """Return an auto-link's address, added to the table if needed; None if it is unavailable."""
     if not rule.receives and table.is_own_node(rule.address):
         # only the router answers there
         return None
@@ -165,9 +168,9 @@ def enter(table: AddressTable, rule: AutoLinkRule) -> Address | None:
 def phase_of(table: AddressTable, rule: AutoLinkRule) -> int:
     """Return the phase at which an auto-link joins its address.
 
-    Without a configured phase, a link to the container gets the phase of clients that send to the
-    address, and a link from the container the next phase, if clients receive at a later one. At a
-    waypoint these are the phases 0 and 1, as in Dispatch.
+    If no phase is configured, a link to the container gets the phase at which clients send to the
+    address. A link from the container gets the next phase, but none later than the phase at which
+    clients receive. At a waypoint these are the phases 0 and 1, as in Dispatch.
     """
     if rule.phase is not None:
         return rule.phase
@@ -182,8 +185,8 @@ def phase_of(table: AddressTable, rule: AutoLinkRule) -> int:
 def _terms(source: Source | None) -> source_outcomes.OutcomeTerms | None:
     """Return the terms for deliveries that the container settles without an outcome.
 
-    The default outcome that the container's attach names applies to them. Return None if there is
-    none. Outcomes that the container lists are ignored, because the source is the router's.
+    They come from the default outcome in the container's attach; None if there is none. Outcomes
+    that the container lists are ignored, because the source is the router's.
     """
     if source is None or source.default_outcome is None:
         return None

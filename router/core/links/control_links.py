@@ -1,9 +1,9 @@
-"""Control links: links on which connected routers exchange what they know of the network.
+"""Control links: links on which connected routers exchange what they know about the network.
 
 Each router attaches one sender, on a separate session, with the link name `qd.router.<its id>`. The
 sender's target has the capability `qd.router` and no address, and its messages are sent settled.
-Incoming messages are assembled here, and never reach an address. Nothing here runs per message of a
-client.
+Incoming messages are assembled in this module, and never reach an address. Nothing here runs per
+message of a client.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ class Watcher(Protocol):
     """Observer of a control link."""
 
     def control_received(self, control: ControlLink, octets: bytes) -> None:
-        """Process a whole message; raise `AmqpError` at connection scope if it is invalid."""
+        """Process a complete message; raise `AmqpError` at connection scope if it is invalid."""
 
     def control_lost(self, control: ControlLink, why: str) -> None:
-        """Note that the control link is over, because its sender or receiver has ended.
+        """Note that the control link has ended, because its sender or receiver has ended.
 
-        This is called once at most.
+        This is called at most once.
         """
 
 
@@ -79,7 +79,7 @@ class ControlLink:
         self._rest: tuple[Delivery, bytes, int] | None = None
 
     def begin(self) -> None:
-        """Attach our sender; raise `AmqpError` if the connection has no channel left."""
+        """Attach this router's sender; raise `AmqpError` if the connection has no channel left."""
         self._sender.begin(self.connection)
 
     def attach_received(self, forwarder: Core, link: Link) -> None:
@@ -104,9 +104,9 @@ class ControlLink:
         forwarder.credit.note(None, producer)
 
     def send(self, octets: Octets, most: int = MAX_QUEUED) -> None:
-        """Queue a message; `flush` sends it when there is room.
+        """Queue a message, which `flush` sends when there is room.
 
-        If `most` messages are already waiting, the control link is lost instead.
+        If `most` messages are already waiting, the control link is ended instead.
         """
         if len(self.queue) >= most:
             self.lose(f"the peer does not take control messages: {most} of them are waiting")
@@ -131,7 +131,10 @@ class ControlLink:
         return bool(self.queue) and bool(session.can_send(link))
 
     def flush(self) -> bool:
-        """Send as far as there is room, about FLUSH_BYTES; return whether anything was sent."""
+        """Send queued messages while there is room; return whether anything was sent.
+
+        One call sends about FLUSH_BYTES at most.
+        """
         link = self._sender.link
         if not isinstance(link, OutgoingLink) or self.is_over:
             return False
@@ -164,7 +167,7 @@ class ControlLink:
         link.current = None if is_whole else delivery
 
     def lose(self, why: str) -> None:
-        """End the control link and tell the watcher why; later calls do nothing."""
+        """End the control link, and report the reason to the watcher; later calls do nothing."""
         if self.is_over:
             return
         self.is_over = True
@@ -173,7 +176,7 @@ class ControlLink:
         self.watcher.control_lost(self, why)
 
     def received(self, octets: bytes) -> None:
-        """Count a message and pass it to the watcher."""
+        """Count an incoming message, and pass it to the watcher."""
         self.received_messages += 1
         self.received_octets += len(octets)
         if not self.is_over:
@@ -211,7 +214,7 @@ class _Sender(OwnLink):
 
 
 class ControlEnd:
-    """Terminus of the peer's sender, which assembles its messages from frames."""
+    """Terminus of the peer's sender, which assembles messages from their frames."""
 
     # no deliveries of an earlier link are remembered
     unsettled: Final[dict[bytes, Delivery]] = {}
@@ -248,7 +251,7 @@ class ControlEnd:
             forwarder.credit.note(None, link.owner)
 
     def outlives(self, event: LinkDetached | None) -> bool:
-        """Return False, and keep the error of the detach for `give_up`."""
+        """Return False, because the terminus ends with its link; keep the error for `give_up`."""
         self._error = None if event is None else event.error
         return False
 
@@ -265,7 +268,7 @@ def is_control(link: Link) -> bool:
 
 
 def refuse(_: Link) -> None:
-    """Refuse a control link where none is allowed; the condition is Dispatch's."""
+    """Refuse a control link where none is allowed, with the same error condition as Dispatch."""
     raise AmqpError("qd:forbidden", "control links are allowed only between routers", Scope.LINK)
 
 

@@ -2,7 +2,7 @@
 
 Deliveries that were not sent yet are released, those that were sent but are unsettled are modified
 with delivery-failed, and those that were sent in part are aborted. If a terminus outlives its link
-(`suspended`), its unsettled deliveries stay unsettled. None of this runs once per message.
+(`suspended`), its unsettled deliveries stay unsettled. Nothing here runs per message.
 """
 
 from __future__ import annotations
@@ -116,10 +116,11 @@ def _resolve(
     stays: bool,
     losing: _Losing,
 ) -> None:
-    """Resolve the deliveries of a lost link that are `unsettled` in its session.
+    """Resolve the unsettled deliveries of a lost link.
 
-    If there are very many, the last ones are resolved in later turns. If the terminus stays, only
-    the incomplete delivery `current` is resolved.
+    `unsettled` holds the deliveries of the link's session. If there are very many, the last ones
+    are resolved in later turns. If the terminus stays, only the incomplete delivery `current` is
+    resolved.
     """
     if stays:
         if current is not None:
@@ -142,7 +143,7 @@ class _Sent:
         self._is_between_routers = unsent.is_multicast_to_router(consumer)
 
     def lose(self, delivery: Delivery) -> None:
-        """Tell the sender of a delivery that its receiver is lost."""
+        """Settle a delivery for its sender, because the receiver is lost."""
         if not delivery.outgoing_open or delivery.outgoing is not self._link:
             # its receiver has settled or released it meanwhile
             return
@@ -164,7 +165,7 @@ class _Came:
         self._link = link
 
     def lose(self, delivery: Delivery) -> None:
-        """Remove a delivery from its sender's session, because the sender cannot settle it."""
+        """Remove a delivery from the session of its sender, which can no longer settle it."""
         if delivery.incoming_open and delivery.incoming is self._link:
             self._link.session.close_incoming(delivery)
             self._forwarder.settlement.sender_lost(delivery)
@@ -183,7 +184,7 @@ def remove_consumer(forwarder: Core, consumer: Consumer) -> None:
 
 
 def give_up_waiting(forwarder: Core, consumer: Consumer) -> None:
-    """Release messages that wait for a consumer that has left, unless others may take them."""
+    """Release the messages that no other consumer can take, after a consumer has left."""
     address = consumer.address
     if not address.consumers:
         fallbacks.last_consumer_left(forwarder, address)
@@ -199,14 +200,14 @@ def give_up_waiting(forwarder: Core, consumer: Consumer) -> None:
 
 
 def discard_consumer(forwarder: Core, consumer: Consumer) -> None:
-    """Remove a consumer from its address before anything has been sent to it."""
+    """Remove a consumer from its address; nothing has been sent to the consumer yet."""
     remove_consumer(forwarder, consumer)
     give_up_waiting(forwarder, consumer)
     nodes.link_left(forwarder, consumer.address, None)
 
 
 class _Leaving:
-    """Stand-in for a resumption: lets a leaving consumer finish its deliveries.
+    """Stand-in for a consumer's resumption while the consumer leaves its address.
 
     The delivery that is being sent is completed, and no new one begins.
     """
@@ -223,7 +224,7 @@ _LEAVING = _Leaving()
 def quiesce_consumer(forwarder: Core, consumer: Consumer) -> None:
     """Stop sending new deliveries to a consumer.
 
-    Its link is to be detached once everything that was sent is settled.
+    The caller detaches the link once everything that was sent is settled.
     """
     address = consumer.address
     if consumer.place < 0:
@@ -238,7 +239,7 @@ def quiesce_consumer(forwarder: Core, consumer: Consumer) -> None:
 
 
 def quiesce(forwarder: Core, end: Producer | Consumer) -> None:
-    """Stop new deliveries on a link of the router's own; those already begun are completed."""
+    """Stop new deliveries on one of the router's own links; those already begun are completed."""
     if isinstance(end, Consumer):
         quiesce_consumer(forwarder, end)
     elif end.link.is_attached():
@@ -248,7 +249,7 @@ def quiesce(forwarder: Core, end: Producer | Consumer) -> None:
 
 
 def remove_producer(forwarder: Core, producer: Producer) -> None:
-    """Remove a producer from its address; the messages that it has sent stay there."""
+    """Remove a producer from its address; the messages that it has sent stay at the address."""
     address = producer.address
     if address is not None:
         address.remove_producer(producer)
@@ -258,7 +259,7 @@ def remove_producer(forwarder: Core, producer: Producer) -> None:
 
 
 def transfer_aborted(forwarder: Core, delivery: Delivery) -> None:
-    """Pass a sender's abort of a delivery on to every receiver that was sent a part of it."""
+    """Pass the abort of a delivery on to all receivers that were sent a part of the delivery."""
     if delivery.incoming.is_routed:
         routed_detach.aborted(forwarder, delivery)
         return

@@ -35,7 +35,10 @@ def reject_unaddressed(forwarder: Core, delivery: Delivery, verdict: bytes) -> N
 
 
 def reject_malformed(forwarder: Core, address: Address, delivery: Delivery) -> None:
-    """Reject a malformed message: tell its sender, and abort it towards its receivers."""
+    """Reject a malformed message, and abort it for receivers that were sent a part of it.
+
+    A presettled message gets no outcome, so its sender's link is detached with the error.
+    """
     problem = forwarder.intake.problem
     condition = forwarder.intake.condition
     address.counters.malformed += 1

@@ -1,9 +1,9 @@
-"""Resume suspended links that are attached again: compare what the two peers remember.
+"""Resume suspended links that are attached again: compare what the router and the peer remember.
 
-Each peer lists its unsettled deliveries in its attach, by delivery-tag (section 2.6.13). The states
-of a delivery in the two maps decide what happens to the delivery. The sender has to act: on a link
-to a receiver this is the router (`resumption`), and on a link from a sender the router waits for
-transfers that resume deliveries.
+Each of the two lists its unsettled deliveries in its attach, by delivery-tag (section 2.6.13). The
+states of a delivery in the two unsettled maps decide what happens to the delivery. The sender has
+to act: on a link to a receiver this is the router (`resumption`), and on a link from a sender the
+router waits for transfers that resume deliveries.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ WORK = 8
 def resume_terminus(
     forwarder: Core, link: Link, holder: Link | None, address: Address | None
 ) -> Terminus | None:
-    """Return the terminus that `link` resumes or reattaches, or None if it has none here.
+    """Return the terminus that `link` resumes or reattaches, or None if there is none.
 
-    The terminus is either suspended, or still attached by `holder`, which is about to be stolen. In
-    the second case `link` resumes it only if its attach has an unsettled map.
+    The terminus is either suspended, or still attached by `holder`, the link that `link` steals. In
+    the second case it is resumed only if the attach of `link` has an unsettled map.
     """
     found: Terminus | None = forwarder.suspended.find(link)
     if found is None:
@@ -100,9 +100,9 @@ def resume_terminus(
 
 
 def park_for_resuming(forwarder: Core, link: Link, holder: Link | None) -> Terminus | None:
-    """Return the terminus that `link` resumes, if its deliveries are parked over several turns.
+    """Begin to park the deliveries that `link` resumes, if they are too many for one turn.
 
-    That is the case if very many of them have delivery-ids; parking has begun when this returns.
+    Return their terminus, or None if they need not be parked over several turns.
     """
     found: Terminus | None = forwarder.suspended.find(link)
     stolen = holder if found is None else None
@@ -124,14 +124,14 @@ def park_for_resuming(forwarder: Core, link: Link, holder: Link | None) -> Termi
 
 
 def _is_at(terminus: Terminus, address: Address | None) -> bool:
-    """Return whether a terminus is at this address, or at an earlier one with the same key."""
+    """Return whether a terminus is at this address, or at an earlier address with the same key."""
     if terminus.address is None or address is None:
         return terminus.address is address
     return bool(terminus.address.key == address.key)
 
 
 def _is_reattached(terminus: Terminus, link: Link) -> bool:
-    """Return whether the old link endpoint and its deliveries are live (section 2.6.4)."""
+    """Return whether a link is merely reattached, its deliveries being live (section 2.6.4)."""
     is_resumed = link.remote_attach.unsettled is not None or terminus.unsettled
     return terminus.link.session is link.session and not terminus.is_parked and not is_resumed
 
@@ -139,8 +139,8 @@ def _is_reattached(terminus: Terminus, link: Link) -> bool:
 class _Moving:
     """Task that moves the live deliveries of a reattached link to its new endpoint.
 
-    If there are very many, the last ones are moved in later turns. The link may be detached and
-    reattached again before that is finished; then those already moved are moved once more.
+    If there are very many, the last ones are moved in later turns. If the link is detached and
+    reattached again meanwhile, deliveries that were already moved are moved once more.
     """
 
     def __init__(self, forwarder: Core, terminus: Terminus) -> None:
@@ -205,7 +205,7 @@ def _goes_by(delivery: Delivery, link: Link) -> bool:
 
 
 def _move(forwarder: Core, delivery: Delivery, link: Link) -> None:
-    """Move a live delivery to another link of its session; it keeps its delivery-id."""
+    """Move a live delivery to another link of its session; the delivery keeps its delivery-id."""
     # the check for stuck deliveries starts anew
     if isinstance(link, OutgoingLink):
         delivery.stuck &= ~STUCK_OUTGOING
@@ -230,7 +230,10 @@ def _hand_over(forwarder: Core, delivery: Delivery, link: IncomingLink) -> None:
 
 @attrs.frozen
 class UnsettledMap:
-    """Unsettled map of the router's attach; None in the attach of a link that is not resumed."""
+    """Unsettled map for the router's attach, and whether the map is incomplete.
+
+    `unsettled` is None in the attach of a link that is not resumed.
+    """
 
     unsettled: EncodedMap | None = None
     is_incomplete: bool = False
@@ -239,7 +242,7 @@ class UnsettledMap:
 def unsettled_map(terminus: Terminus | None, link: Link) -> UnsettledMap:
     """Return the unsettled map for the router's attach.
 
-    It has at most `MOST_TOLD` entries, and no more than fit into a frame.
+    The map has at most `MOST_TOLD` entries, and no more than fit into a frame.
     """
     if terminus is None or not terminus.is_parked:
         return UnsettledMap()
@@ -269,10 +272,10 @@ def unsettled_map(terminus: Terminus | None, link: Link) -> UnsettledMap:
 
 
 def state_to_receiver(delivery: Delivery) -> Composite | None:
-    """Return the state of a delivery that the router declares to its receiver.
+    """Return the state of a delivery for the unsettled map that the router sends to its receiver.
 
-    That is the outcome, if known. Otherwise it is None if the router can send the message again,
-    and `ALL_OF_IT` if it cannot.
+    The state is the outcome, if known. Otherwise it is None if the router can send the message
+    again, and `ALL_OF_IT` if it cannot.
     """
     if delivery.outcome in OUTCOMES:
         return _state(delivery.outcome, delivery.outcome_octets)
@@ -301,10 +304,10 @@ def _octets_to_sender(terminus: Terminus, tag: bytes) -> bytes:
 
 
 def await_resumed(forwarder: Core, terminus: Terminus, link: Link) -> int:
-    """Return how many deliveries the sender has to resume: those that are in both maps.
+    """Return how many deliveries the sender has to resume: those in both unsettled maps.
 
-    A delivery that is not in the sender's map is settled, unless that map is incomplete. If there
-    are very many such deliveries, their receivers are told in later turns.
+    A delivery that is missing from the sender's map is settled, unless that map is incomplete. If
+    there are very many such deliveries, the last ones are settled in later turns.
     """
     terminus.settle_superseded(forwarder)
     remote = link.remote_attach
@@ -328,10 +331,10 @@ def await_resumed(forwarder: Core, terminus: Terminus, link: Link) -> int:
 
 
 def handle_resumed_transfer(forwarder: Core, shell: Delivery, frame: TransferFrame) -> bool:
-    """Handle a delivery's first transfer if it does not begin a new delivery.
+    """Handle a first transfer that does not begin a new delivery; return whether it was handled.
 
     Such a transfer resumes a delivery, or is not allowed because the router's unsettled map was
-    incomplete. Return whether the transfer has been handled.
+    incomplete.
     """
     if frame.resume:
         _transfer_resumed(forwarder, shell)
@@ -341,8 +344,8 @@ def handle_resumed_transfer(forwarder: Core, shell: Delivery, frame: TransferFra
         return False
     shell.discarded = True
     problem = (
-        "new deliveries are not allowed while our unsettled map is incomplete: detach and attach "
-        "again"
+        "new deliveries are not allowed while the router's unsettled map is incomplete: detach "
+        "and attach again"
     )
     error = AmqpError(Condition.NOT_ALLOWED, problem, Scope.LINK)
     link.session.connection.fail_link(link, error)
@@ -350,10 +353,10 @@ def handle_resumed_transfer(forwarder: Core, shell: Delivery, frame: TransferFra
 
 
 def _transfer_resumed(forwarder: Core, shell: Delivery) -> None:
-    """Resume a delivery with the transfer that `shell` was made for (section 2.7.5).
+    """Resume a delivery (section 2.7.5); `shell` is the new delivery that the transfer began.
 
-    A transfer for an unknown delivery is ignored. The payload always is, because all of it was
-    received earlier. While further frames of the transfer follow, `shell` is the link's current
+    A transfer for an unknown delivery is ignored. The payload is always ignored, because all of it
+    was received earlier. While further frames of the transfer follow, `shell` is the link's current
     delivery, and the resumed delivery is its `parent`.
     """
     shell.discarded = True
@@ -385,7 +388,7 @@ def _transfer_resumed(forwarder: Core, shell: Delivery) -> None:
 
 
 def _taken(shell: Delivery) -> tuple[Delivery | None, tuple[int, bytes] | None]:
-    """Remove the delivery that a transfer resumes; return it and its outcome.
+    """Remove the delivery that a transfer resumes from its terminus; return it and its outcome.
 
     Both are None if the delivery is unknown.
     """
@@ -406,7 +409,10 @@ def transfer_settled(forwarder: Core, shell: Delivery) -> None:
 
 
 def transfer_aborted(forwarder: Core, shell: Delivery) -> None:
-    """Settle a delivery that its sender aborts instead of resuming (cases 7, 9, 11, 14)."""
+    """Settle a delivery that its sender aborts instead of resuming.
+
+    These are the cases 7, 9, 11 and 14 in section 3.4.6.
+    """
     if shell.parent is not None:
         transfer_settled(forwarder, shell)
         return
@@ -418,7 +424,10 @@ def transfer_aborted(forwarder: Core, shell: Delivery) -> None:
 def settled_by_sender(
     forwarder: Core, delivery: Delivery, code: int = NO_STATE, octets: bytes = b""
 ) -> None:
-    """Pass a sender's settlement of a delivery, with its state if any, to the receivers."""
+    """Settle a delivery for its receivers, because the sender has settled it.
+
+    `code` and `octets` are the state in the sender's settlement, if it has one.
+    """
     delivery.suspended = None
     delivery.settled = True
     for part in delivery.copies or [delivery]:
@@ -432,7 +441,7 @@ def settled_by_sender(
 
 
 def _decided(shell: Delivery) -> Composite | None:
-    """Return the delivery state in a transfer; None without a state that AMQP defines."""
+    """Return the delivery state in the transfer of `shell`; None if it has no valid state."""
     if shell.state is None:
         return None
     try:

@@ -1,8 +1,8 @@
-"""Resume a receiver's link: compare its unsettled map with ours, and send the transfers due.
+"""Resume a receiver's link: compare the two unsettled maps, and send the transfers that are due.
 
-Comments here name the fourteen cases of the example in section 3.4.6. The router can send a message
-again if its octets were kept (`redelivery`). For any other message the router's unsettled map has
-`ALL_OF_IT`: nothing can be sent again.
+Comments in this module name the fourteen cases of the example in section 3.4.6. The router can send
+a message again if its octets were kept (`redelivery`). For any other message the router's unsettled
+map has `ALL_OF_IT`: nothing can be sent again.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ REJECTED = int(Descriptor.REJECTED)
 
 @attrs.frozen
 class Step:
-    """Transfer to be sent for a delivery, with our `state` of the delivery.
+    """Transfer that is due for a delivery, with the router's `state` of the delivery.
 
-    A delivery that the transfer settles or aborts is no longer in our unsettled map. So if the link
-    is lost before the transfer is sent, the next attach tells the receiver the same.
+    A delivery that the transfer settles or aborts is no longer in the router's unsettled map. If
+    the link is lost before the transfer is sent, the receiver sees that in the next attach.
     """
 
     delivery: Delivery
@@ -57,16 +57,16 @@ class Step:
     settled: bool = False
     aborted: bool = False
     resends: bool = False
-    """Whether the message is sent again, with `resumes` as the same delivery, else as a new one."""
+    """Whether the message is sent again: as the same delivery if `resumes`, else as a new one."""
     resumes: bool = True
 
 
 class Resumption:
-    """Transfers that a resumed receiver's link gets before any new delivery.
+    """Task that sends the transfers which a resumed receiver's link gets before new deliveries.
 
-    Until these have been sent, the consumer is not on its address's list. If one of the two maps is
-    incomplete, the resumption lasts until the link is detached. If there are very many deliveries,
-    they are compared over several turns, and their transfers are sent meanwhile.
+    Until they have been sent, the consumer is not in its address's list of consumers. If one of the
+    two unsettled maps is incomplete, the resumption lasts until the link is detached. If there are
+    very many deliveries, they are compared over several turns, and transfers are sent meanwhile.
     """
 
     def __init__(
@@ -97,7 +97,10 @@ class Resumption:
             )
 
     def _tags(self) -> Iterator[bytes | None]:
-        """Yield the tags of our deliveries, once the receiver's map has been read."""
+        """Read the receiver's map, then yield the tags of the deliveries to compare.
+
+        Each entry of the map yields None, so that reading can continue in a later turn.
+        """
         for tag, state in entries_of(self._told):
             self._theirs[tag] = state
             yield None
@@ -128,7 +131,7 @@ class Resumption:
                 _give_up(self._forwarder, delivery)
 
     def _is_over(self) -> bool:
-        """Return whether the link has ended, so that its terminus keeps the other deliveries."""
+        """Return whether the link has ended; its terminus then keeps the remaining deliveries."""
         return self._link.is_lost() or self.terminus.link is not self._link
 
     def _compared(self) -> None:
@@ -167,7 +170,7 @@ class Resumption:
         return is_done and self.is_last
 
     def _sendable(self) -> Iterator[Step]:
-        """Yield the next steps, as long as there is room to send them."""
+        """Yield the next steps while there is room to send them."""
         link = self._link
         while self.steps and not self._is_over() and link.session.can_send(link):
             yield self.steps.popleft()
@@ -200,7 +203,7 @@ def compare(
 
 
 def _step_of_both(forwarder: Core, delivery: Delivery, theirs: object) -> Step:
-    """Return the step for a delivery that both sides remember."""
+    """Return the step for a delivery in both maps; `theirs` is its state at the receiver."""
     code = int(getattr(theirs, "CODE", NO_STATE))
     if delivery.outcome in OUTCOMES:
         ours = state_to_receiver(delivery)
@@ -224,7 +227,7 @@ def _step_of_both(forwarder: Core, delivery: Delivery, theirs: object) -> Step:
 
 
 def _give_up(forwarder: Core, delivery: Delivery) -> None:
-    """Settle as failed a delivery that no receiver has and that cannot be sent again."""
+    """Settle a delivery as failed: the receiver does not have it, and it cannot be sent again."""
     delivery.address.counters.count_outcome(
         source_outcomes.settle_lost(forwarder.settlement, delivery)
     )
@@ -287,7 +290,7 @@ def _sent(forwarder: Core, delivery: Delivery) -> None:
 
 
 def _revised(forwarder: Core, delivery: Delivery) -> bytes | None:
-    """Return the kept octets with the remaining ttl; None if the ttl has ended."""
+    """Return the kept octets of a delivery, with the remaining ttl; None if the ttl has run out."""
     kept = delivery.kept
     if delivery.message_format:
         octets: bytes = kept.octets

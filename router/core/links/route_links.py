@@ -1,15 +1,15 @@
-"""Routed links on the way to a container at this router, or at another one of the network.
+"""Routed links on the way to a container at this router, or at another router of the network.
 
 The client's router finds a route and chooses a container. If the container is at another router,
 the attach goes to the next router on the cheapest path, and so on, until the container's router
 attaches the link to the container. Each hop is a `RoutedLink`, and the container's answer comes
-back over all hops. A router passes a link on only if it is nearer to the container than the router
-that attached the link, so that no link loops, even if routers disagree about the network
+back over all hops. A router passes a link on only if this router is nearer to the container than
+the router that attached the link, so that no link loops, even if routers disagree about the network
 (docs/decisions/0064).
 
-Between an edge router and its interior router the same is done for one hop. The interior router
-places links from an edge like those of its own clients, but never back to that edge; links that
-come to an edge go only to the edge's own containers (docs/decisions/0072). Nothing here runs per
+An edge router and its interior router do the same for a single hop. The interior router chooses
+containers for links from an edge as for links of its own clients, but never at that edge. Links
+that reach an edge go only to the edge's own containers (docs/decisions/0072). Nothing here runs per
 message.
 """
 
@@ -55,11 +55,11 @@ EDGE: Final = "edge"
 
 
 class FirstHopLink(RoutedLink):
-    """First hop of a link that was placed here and whose container is at another router.
+    """First hop of a link for which this router has chosen a container at another router.
 
     If that router can no longer be reached, or has no container, others are tried, each only once.
-    If `guest` is None the link's client is connected here. Otherwise `guest` is the client of
-    another router, which tries other containers if this router finds none.
+    `guest` is None if the link's client is connected to this router. Otherwise `guest` is the
+    client, whose router tries other containers if this router finds none.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class FirstHopLink(RoutedLink):
 def forward(forwarder: Core, link: Link, route: Route) -> None:
     """Pass a client's attach on to a container of the route; the container answers it.
 
-    Raises `AmqpError` at link scope if that is impossible.
+    Raises `AmqpError` at link scope if the link cannot be forwarded.
     """
     routed_links.check_lifetime(forwarder, link)
     _place(forwarder, link, route, None, frozenset())
@@ -121,9 +121,9 @@ def _place(
 def _allows(link: Link, guest: Origin | None, tried: frozenset[object]) -> Allows:
     """Return a function that says whether a link may go to another router.
 
-    The link never goes to a router that has been tried, or back to the edge of its client. A link
-    that another router attached (with a `guest`) may go to an edge, and to a far router only if it
-    came from an edge.
+    The link never goes to a router that has been tried, or back to the edge of its client. If
+    another router attached the link (`guest` is not None), the link may go to an edge, and to an
+    interior router only if it came from an edge.
     """
     came_by = link.session.connection
     comes_up = _is_edges(came_by)
@@ -142,14 +142,14 @@ def _allows(link: Link, guest: Origin | None, tried: frozenset[object]) -> Allow
 
 
 def _is_edges(connection: Connection) -> bool:
-    """Return whether a connection was made to this router by an edge."""
+    """Return whether an edge router opened a connection to this router."""
     return connection.settings.role == EDGE and not connection.is_client
 
 
 def _go_elsewhere(forwarder: Core, lost: FirstHopLink) -> bool:
-    """Try another container for a link whose first hop is lost or refused.
+    """Try another container for a link whose first hop is lost or was refused.
 
-    Return whether there is one.
+    Return whether another container was found.
     """
     link = lost.peer
     placed = forwarder.link_routes.placed(link)
@@ -167,9 +167,9 @@ def _go_elsewhere(forwarder: Core, lost: FirstHopLink) -> bool:
 
 
 def attach_received(forwarder: Core, link: Link) -> None:
-    """Forward a routed link that another router attaches here.
+    """Forward a routed link that another router has attached at this router.
 
-    Raises `AmqpError` at link scope if the link cannot be forwarded from here.
+    Raises `AmqpError` at link scope if the link cannot be forwarded from this router.
     """
     routed_attach = read_routed_attach(link.remote_attach)
     reach = forwarder.reach
@@ -199,7 +199,8 @@ def attach_received(forwarder: Core, link: Link) -> None:
 def _place_arrived(forwarder: Core, link: Link, routed_attach: RoutedAttach) -> None:
     """Choose a container for a routed link whose destination is this router.
 
-    The link comes from an edge of this router, or its containers are here or at an edge.
+    A link from an edge may go on to another router. Any other link goes to a container at this
+    router or at an edge.
     """
     origin = routed_attach.origin
     connection = link.session.connection
@@ -219,7 +220,7 @@ def _place_arrived(forwarder: Core, link: Link, routed_attach: RoutedAttach) -> 
 
 
 def _attach_here(forwarder: Core, link: Link, placed: Placement) -> RoutedLink:
-    """Attach a link of the router's own to a container that is connected here."""
+    """Attach one of the router's own links to a container that is connected to this router."""
     origin: Origin = placed.origin
     frame = routed_links.with_address(link, link.remote_attach, placed.sent)
     frame = attrs.evolve(frame, name=origin.forwarded_name, handle=0)
@@ -234,10 +235,10 @@ def _attach_here(forwarder: Core, link: Link, placed: Placement) -> RoutedLink:
 
 
 def _take_name(forwarder: Core, routed: RoutedLink, origin: Origin) -> None:
-    """Reserve the link's name at the containers that are connected here.
+    """Reserve a routed link's name at the containers that are connected to this router.
 
-    A link that has this name already, for a client at any router, is closed as stolen. Raises
-    `AmqpError` if the client may not take it over.
+    Another link that already has the name, for a client at any router, is closed as stolen. Raises
+    `AmqpError` if the client may not steal that link.
     """
     link = routed.peer
     names = forwarder.link_names

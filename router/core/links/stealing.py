@@ -1,9 +1,9 @@
 """Steal links: a link that is attached again replaces the old one (section 2.6.1).
 
-The old link is closed with `amqp:link:stolen` after the new attach has been answered, and its
-deliveries are resolved before anything is sent on the new one. After a link error no frame may name
-its deliveries any more (section 2.6.5), so a stolen sender is told all outcomes before the error.
-Deliveries that no receiver has received in full are released, the others are modified with
+The new attach is answered first. Then the old link is closed with `amqp:link:stolen`; its
+deliveries are resolved before anything is sent on the new link. After a link error no frame may
+name the link's deliveries (section 2.6.5), so a stolen link's sender gets all outcomes before the
+error. Deliveries that no receiver has received in full are released, the others are modified with
 delivery-failed. If there are very many, the last ones are resolved in later turns
 (docs/decisions/0094-links-taken-over-in-turns.md).
 """
@@ -37,9 +37,9 @@ WORK = 1024
 
 
 def link_to_replace(forwarder: Core, link: Link) -> Link | None:
-    """Return the link that `link`, which is not answered yet, is to replace, or None.
+    """Return the old link that `link`, not answered yet, is to replace; None if there is none.
 
-    Raises amqp:resource-locked if the peer may not take it over.
+    Raises amqp:resource-locked if the peer may not take the old link over.
     """
     names = forwarder.link_names
     holder: Link | None = names.holder(link)
@@ -52,7 +52,7 @@ def link_to_replace(forwarder: Core, link: Link) -> Link | None:
 
 
 def refused(forwarder: Core, link: Link, holder: Link) -> AmqpError:
-    """Return the error for a link that may not take over from another, and count it."""
+    """Count a refused attempt to steal a link, and return the error for it."""
     forwarder.link_names.refused += 1
     forwarder.observer.event_received(link.session.connection, LinkStealingRefused(link, holder))
     # the peer must not learn which peer has the link
@@ -62,10 +62,11 @@ def refused(forwarder: Core, link: Link, holder: Link) -> AmqpError:
 
 
 def node_kept(forwarder: Core, link: Link, terminus: Source | Target) -> Address | None:
-    """Return the dynamic node that `terminus` names if `link` takes it over, or None.
+    """Return the dynamic node that `link` takes over from an old link; None if there is none.
 
-    `link` takes the node over if the node was made for the link that it replaces or resumes. For
-    the peer both are the same link, which has not ended, so the node stays (section 3.5.10).
+    `terminus` names the node. The old link is the one that `link` replaces or resumes; the node
+    must have been made for it. For the peer both are the same link, which has not ended, so the
+    node is kept (section 3.5.10).
     """
     holder = forwarder.link_names.holder(link)
     suspended = forwarder.suspended.find(link)
@@ -78,7 +79,7 @@ def node_kept(forwarder: Core, link: Link, terminus: Source | Target) -> Address
 
 
 def take_over(forwarder: Core, link: Link, holder: Link | None) -> None:
-    """Enter `link`, which is attached, and close the link that had its name until now, if any."""
+    """Register an attached link's name, and close the link that had the name before, if any."""
     forwarder.link_names.enter(link)
     if holder is None:
         return
@@ -92,12 +93,12 @@ def take_over(forwarder: Core, link: Link, holder: Link | None) -> None:
 
 
 def suspend(forwarder: Core, link: Link, holder: Link) -> None:
-    """Close the link that has the name of `link`, and keep its terminus for `link` to resume."""
+    """Close the old link `holder`, but keep its terminus, which `link` resumes."""
     attaching.detach(holder, True, _stolen(forwarder, link, holder), keeps_terminus=True)
 
 
 def close_stolen(forwarder: Core, link: Link, holder: Link) -> None:
-    """Close the link whose name now belongs to `link`, and resolve its deliveries."""
+    """Close the old link `holder`, whose name `link` has taken over, and resolve its deliveries."""
     stolen = _stolen(forwarder, link, holder)
     if isinstance(holder, IncomingLink) and not holder.is_routed:
         _StolenSender(forwarder, holder, stolen).begin(link.owner)
@@ -123,8 +124,8 @@ def _stolen(forwarder: Core, link: Link, holder: Link) -> AmqpError:
 def _hand_over(old: Consumer, new: Consumer) -> None:
     """Move the copies that wait for a stolen link's consumer to the new link's consumer.
 
-    Nothing is moved to a consumer that is still resuming: it has not joined its address yet, so its
-    copies would not be sent.
+    Nothing is moved to a consumer that is still resuming: it has not joined its address yet, so the
+    copies would not be sent to it.
     """
     is_there = old.address is new.address and new.resuming is None
     if is_there and old.waiting is not new.waiting:
@@ -135,7 +136,7 @@ def _hand_over(old: Consumer, new: Consumer) -> None:
 class _Unresumable:
     """Terminus of a stolen sender while deliveries are still being moved to its link.
 
-    It has nothing that could be resumed.
+    The terminus has nothing that could be resumed.
     """
 
     unsettled: Final[dict[bytes, Delivery]] = {}
@@ -144,7 +145,7 @@ class _Unresumable:
         self.moving = moving
 
     def outlives(self, _: LinkDetached | None) -> bool:
-        """Return False, because it ends with its link."""
+        """Return False, because the terminus ends with its link."""
         return False
 
     def give_up(self, _: object) -> None:
@@ -152,12 +153,11 @@ class _Unresumable:
 
 
 class _StolenSender:
-    """Task that tells the sender of a stolen link all outcomes, then closes the link.
+    """Task that sends all outcomes to the sender of a stolen link, then closes the link.
 
     If there are very many unsettled deliveries, the last ones are resolved in later turns.
-    Transfers that the sender sends meanwhile are ignored, as if they came after the detach. The new
-    link gets no credit before the stolen one is closed, so that its peer does not send messages
-    again that still wait here.
+    Transfers that arrive meanwhile are ignored. The new link gets no credit until the stolen link
+    is closed, so that its peer does not resend messages that still wait at this router.
     """
 
     def __init__(self, forwarder: Core, link: IncomingLink, error: AmqpError) -> None:
@@ -205,7 +205,7 @@ class _StolenSender:
     def _is_over(self) -> bool:
         """Return whether the stolen link has been detached or lost.
 
-        If so, all of its deliveries are resolved.
+        Its deliveries have been resolved then.
         """
         return self._link.owner is not self._owner
 
@@ -235,7 +235,7 @@ class _StolenSender:
                     yield part if part is delivery or part.parent is delivery else None
 
     def _resolve(self, part: Delivery) -> None:
-        """Resolve a delivery, or one of its copies, depending on where it is now."""
+        """Resolve a delivery, or one of its copies, depending on how much of it was sent."""
         if self._is_over():
             return
         forwarder = self._forwarder
@@ -266,7 +266,7 @@ class _StolenSender:
         self._forwarder.credit.note(part.address, None)
 
     def _end(self) -> None:
-        """Close the link after all outcomes have been told, and give the successor its credit."""
+        """Close the stolen link, now that all outcomes are sent, and give its successor credit."""
         attaching.detach(self._link, True, self._error)
         successor = self._successor
         if successor is not None and successor.awaits is self:
@@ -279,7 +279,7 @@ class _StolenSender:
 def _was_whole(delivery: Delivery) -> bool:
     """Return whether a receiver may already have received all of a delivery.
 
-    That is possible if the delivery is being sent again to resume it.
+    That is possible while the receiver's link is being resumed, because messages are sent again.
     """
     consumer = None if delivery.outgoing is None else delivery.outgoing.owner
     return consumer is not None and consumer.resuming is not None

@@ -39,16 +39,17 @@ K = TypeVar("K")
 
 
 class Lifetime(TypedDict, total=False):
-    """Fields of a source or target that say how long it lasts."""
+    """Part of a source or target that says how long it lasts."""
 
     expiry_policy: TerminusExpiryPolicy
     timeout: int
 
 
 class SuspendedTermini:
-    """Termini of a router that have no link; none stays longer than `limit_s` (0: none stays).
+    """Table of a router's termini that have no link.
 
-    `next_expiry` is when to call `expire`, on the turn's clock; 0 while that is not needed.
+    Timeouts are at most `limit_s` seconds; if it is 0, no terminus is kept. `next_expiry` is when
+    `expire` has to be called next, on the turn's clock; 0 if nothing is going to expire.
     """
 
     def __init__(self, turn: Turn, names: LinkNames, limit_s: int) -> None:
@@ -68,9 +69,9 @@ class SuspendedTermini:
         return len(self._termini)
 
     def deliveries(self) -> int:
-        """Return the number of deliveries that are parked for links that may be resumed.
+        """Return how many deliveries are parked for links that may be resumed.
 
-        A delivery whose outcome is known counts twice, until its sender has been told.
+        A delivery whose outcome is kept for its sender counts twice.
         """
         return sum(len(each.unsettled) + len(each.outcomes) for each in self._termini.values())
 
@@ -79,8 +80,8 @@ class SuspendedTermini:
     ) -> Terminus | None:
         """Return the terminus for a source or target that a peer requests.
 
-        If `resumed` is given, that is the terminus, and gets the policy and timeout requested now.
-        Returns None if the terminus ends with its link.
+        If the link resumes the terminus `resumed`, that terminus gets the policy and timeout that
+        are requested now. Returns None if the terminus ends with its link.
         """
         policy, timeout_s = self._allowed(link, asked)
         if resumed is not None:
@@ -103,7 +104,7 @@ class SuspendedTermini:
         return policy, min(asked.timeout, self.limit_s)
 
     def find(self, link: Link) -> Terminus | None:
-        """Return the suspended terminus of a link with the name of `link`, or None."""
+        """Return the suspended terminus with the link name of `link`; None if there is none."""
         return self._termini.get(key_of(link)) if self._termini else None
 
     @overload
@@ -113,7 +114,10 @@ class SuspendedTermini:
     def recovered(self, link: IncomingLink) -> Target | None: ...
 
     def recovered(self, link: Link) -> Source | Target | None:
-        """Return the source or target of a link reattached without one (section 2.6.3)."""
+        """Return the source or target granted earlier, for an attach that names none (2.6.3).
+
+        Returns None if the link has no suspended terminus.
+        """
         found = self.find(link)
         return None if found is None else found.granted
 
@@ -135,7 +139,7 @@ class SuspendedTermini:
             self.end(forwarder, self._one_too_many())
 
     def _charge(self, forwarder: Core, terminus: Terminus) -> None:
-        """Charge the peer for a terminus, or end it if the charge would exceed the limit."""
+        """Charge the peer for a terminus, or end the terminus if that would exceed the limit."""
         link = terminus.link
         account = link.session.connection.account
         count = SUSPENDED_BYTES + link_bytes(link.name, (link.attach, link.remote_attach))
@@ -151,7 +155,7 @@ class SuspendedTermini:
             terminus.charged = 0
 
     def _one_too_many(self) -> Terminus:
-        """Return the terminus to end if there are too many: the oldest of the user with most."""
+        """Return the terminus to end if there are too many: the oldest of the user who has most."""
         greediest = max(self._by_user.values(), key=len)
         return next(iter(greediest))
 
@@ -163,7 +167,7 @@ class SuspendedTermini:
         self.resumed += 1
 
     def end(self, forwarder: Core, terminus: Terminus) -> None:
-        """Remove a terminus that has expired or is of no use, and resolve its deliveries."""
+        """Remove a terminus for good, and resolve its deliveries."""
         self._release(terminus)
         self._forget(terminus)
         terminus.park_in_turns(self.turn.deferred, lambda: terminus.give_up(forwarder))
@@ -177,7 +181,7 @@ class SuspendedTermini:
         _leave(self._of, session.connection, terminus)
 
     def session_ended(self, forwarder: Core, session: Session) -> None:
-        """Park deliveries of an ended session; start the timeouts of termini that end with it."""
+        """Park the deliveries of an ended session, and start the timeouts that begin at its end."""
         for terminus in list(self._of.get(session, ())):
             if not terminus.is_parked:
                 terminus.park_in_turns(self.turn.deferred)
@@ -185,13 +189,13 @@ class SuspendedTermini:
                 self._count_down(forwarder, terminus)
 
     def connection_closed(self, forwarder: Core, connection: Connection) -> None:
-        """Start the timeouts of termini that end with a connection, because it is closed."""
+        """Start the timeouts that begin when a connection is closed."""
         for terminus in list(self._of.get(connection, ())):
             if terminus.policy is Policy.CONNECTION_CLOSE:
                 self._count_down(forwarder, terminus)
 
     def expire(self, forwarder: Core) -> None:
-        """End the termini that have expired; if very many have, the last ones in later turns."""
+        """End all expired termini; if there are very many, the last ones in later turns."""
         now = self.turn.now
         expired = []
         self.next_expiry = 0.0
@@ -244,6 +248,6 @@ def lifetime(terminus: Terminus | None) -> Lifetime:
 
 
 def remember(terminus: Terminus | None, granted: Source | Target) -> None:
-    """Note the source or target that the peer is sent, for a later reattach without one."""
+    """Keep the source or target that is sent to the peer, for a later attach that names none."""
     if terminus is not None:
         terminus.granted = granted

@@ -1,8 +1,8 @@
 """Terminus that may outlive its link, with its unsettled deliveries.
 
-As long as its session lasts, deliveries of a link that is merely detached stay "live": they keep
-their delivery-ids, and dispositions may name them (section 2.7.6). After that they are identified
-by their tags only, and called "parked". (docs/decisions/0035-suspended-links.md.)
+While its session lasts, deliveries of a link that is merely detached stay "live": they keep their
+delivery-ids, and dispositions may name them (section 2.7.6). After that they are identified by
+their tags only, and called "parked". (docs/decisions/0035-suspended-links.md.)
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ NO_STATE = 0
 class Terminus:
     """Source or target of the router, with the granted expiry-policy and timeout (seconds).
 
-    `link` is its present link, or its last one. `unsettled` are its parked deliveries, by
-    delivery-tag, oldest first. `outcomes` are the outcomes of parked deliveries whose receivers
-    have settled, by delivery-tag: the code, and the octets, empty for an outcome without fields.
+    `link` is its present or last link. `unsettled` holds its parked deliveries by delivery-tag,
+    oldest first. `outcomes` holds the outcomes of parked deliveries that receivers have settled, by
+    delivery-tag: a code, and octets, which are empty for an outcome without fields.
     """
 
     def __init__(self, link: Link, policy: TerminusExpiryPolicy, timeout_s: int) -> None:
@@ -62,7 +62,7 @@ class Terminus:
         self.charged = 0
 
     def outlives(self, event: LinkDetached | None) -> bool:
-        """Return whether the terminus stays when its link ends by `event`."""
+        """Return whether the terminus outlives its link, which has ended as `event` says."""
         if event is None or event.closed:
             return False
         return self.timeout_s > 0 or self.policy is not TerminusExpiryPolicy.LINK_DETACH
@@ -73,7 +73,7 @@ class Terminus:
         return self._tags_made.to_bytes(TAG_BYTES, "big")
 
     def live(self) -> list[Delivery]:
-        """Return the deliveries of its link that still have delivery-ids, oldest first."""
+        """Return the deliveries of the present link that still have delivery-ids, oldest first."""
         if self.moving is not None:
             for _ in self.moving.steps:
                 pass
@@ -87,7 +87,7 @@ class Terminus:
         return found
 
     def park(self) -> None:
-        """Take the deliveries from their session, so that they no longer have delivery-ids.
+        """Remove the deliveries from their session, so that they no longer have delivery-ids.
 
         An incomplete delivery stays in the session, because it cannot be resumed.
         """
@@ -100,7 +100,7 @@ class Terminus:
     def park_in_turns(self, deferred: Deferred, over: Callable[[], None] | None = None) -> None:
         """Park the first deliveries now and the others in later turns; then call `over`.
 
-        Call `park` if all of them are needed before that.
+        To park all of them immediately, call `park`.
         """
         self.is_parked = True
         link = self.link
@@ -124,7 +124,7 @@ class Terminus:
 
     @property
     def is_being_parked(self) -> bool:
-        """Return whether its deliveries are being taken out of their session."""
+        """Return whether parking has begun and is not finished yet."""
         return self._parkings > 0
 
     def once_parked(self, act: Callable[[], None]) -> bool:
@@ -178,12 +178,12 @@ class Terminus:
             self.outcomes[tag] = (code, kept)
 
     def forget_all_but(self, tags: list[bytes]) -> None:
-        """Forget all deliveries but these, without resolving them."""
+        """Forget all deliveries except those with these tags, without resolving them."""
         self.unsettled = {tag: self.unsettled[tag] for tag in tags}
         self.outcomes = {tag: self.outcomes[tag] for tag in tags if tag in self.outcomes}
 
     def settle_superseded(self, forwarder: Core) -> None:
-        """Settle deliveries whose tags were reused with their receivers, which wait for it.
+        """Settle, for their receivers, deliveries whose tags the sender has reused.
 
         If there are very many, the last ones are settled in later turns.
         """
@@ -219,7 +219,7 @@ def search(
 ) -> Iterator[Delivery | None]:
     """Yield the deliveries of a link, as `Unsettled.search` does.
 
-    Before that, the deliveries of earlier links of its terminus are moved to the link.
+    The deliveries of the terminus's earlier links are moved to the link first.
     """
     if terminus is not None and terminus.moving is not None:
         # not `yield from`, which would close the steps together with this generator

@@ -147,7 +147,7 @@ class Address:
         self.lifetime: Composite | None = None
 
     def current_counters(self) -> Counters:
-        """Return the address's counters, or their successor once it is out of use."""
+        """Return the address's counters, or their successor if the address is no longer in use."""
         return self.counters if self.successor is None else self.successor
 
     def add_producer(self, producer: Producer) -> None:
@@ -156,7 +156,7 @@ class Address:
         self.producers.append(producer)
 
     def remove_producer(self, producer: Producer) -> bool:
-        """Remove a producer in constant time; return whether it was on the list."""
+        """Remove a producer in constant time; return whether the address had this producer."""
         if producer.place < 0:
             return False
         last = self.producers.pop()
@@ -180,7 +180,7 @@ class Address:
         self.consumers.append(consumer)
 
     def remove_consumer(self, consumer: Consumer) -> bool:
-        """Remove a consumer in constant time; return whether it was on the list."""
+        """Remove a consumer in constant time; return whether the address had this consumer."""
         if consumer.place < 0:
             return False
         last = self.consumers.pop()
@@ -195,7 +195,7 @@ class Address:
         return True
 
     def largest_taken(self) -> int:
-        """Return the largest message that any consumer accepts, in octets; 0 without consumers."""
+        """Return the largest size of messages that any consumer accepts; 0 without consumers."""
         if not self.consumers:
             return 0
         if self.limits is None or self.limits.count < len(self.consumers):
@@ -204,11 +204,11 @@ class Address:
 
 
 class RelatedAddresses:
-    """Relations of an address to other addresses.
+    """Record of an address's relations to other addresses.
 
-    `fallback` gets the address's messages while it has no other receiver; `primary` is the address
-    whose fallback this one is. `exchange` routes messages sent here to other addresses. `fed_by`
-    holds, by binding, the addresses whose exchanges may send to this one.
+    `fallback` gets the address's messages while the address has no other receiver; `primary` is the
+    address whose fallback this one is. `exchange` routes messages sent to the address on to other
+    addresses. `fed_by` holds, by binding, the addresses whose exchanges may send to this one.
     """
 
     def __init__(self) -> None:
@@ -304,7 +304,8 @@ class Consumer:
 def gets_multicast_from(consumer: Consumer, producer: Producer) -> bool:
     """Return whether a consumer gets a producer's multicast messages.
 
-    Between routers a multicast follows one tree, that of the router where it entered the network.
+    Between routers a multicast follows one tree, that of the router where the message entered the
+    network.
     """
     if consumer.side == MESH:
         return consumer.tree >= 0 and consumer.tree == producer.tree

@@ -37,7 +37,7 @@ HEADER = 0x70
 
 
 class Backlog:
-    """Octets from all connections of a router that wait to be forwarded."""
+    """Backlog of a router: the octets from all its connections that wait to be forwarded."""
 
     def __init__(self, turn: Turn, limit_bytes: int) -> None:
         self.turn = turn
@@ -116,7 +116,7 @@ class Backlog:
         self._release(delivery, 0, count)
 
     def _release(self, delivery: Delivery, frames: int, count: int) -> None:
-        """Release octets that have been sent or given up, and reopen windows if possible."""
+        """Stop counting octets that were sent or dropped, and reopen windows if possible."""
         delivery.held_bytes -= count
         self.held_bytes -= count
         session = delivery.incoming.session

@@ -11,7 +11,7 @@ LONG_S = 10.0
 
 
 class Counters:
-    """Counts of deliveries and octets since the start; they only grow."""
+    """Set of counters of deliveries and octets, which only grow."""
 
     def __init__(self) -> None:
         # deliveries that were received, and that were sent (a multicast is sent several times)

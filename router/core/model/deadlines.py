@@ -29,7 +29,10 @@ SLOT_LEVELS = 4
 
 
 class Deadlines:
-    """Deliveries by deadline; `next` is the time to examine them, 0 if there are none."""
+    """Timer wheel of deliveries, by their deadlines.
+
+    `next` is when `take_due` has to be called next; 0 if there are no deliveries.
+    """
 
     def __init__(self) -> None:
         self.next = 0.0
@@ -42,7 +45,7 @@ class Deadlines:
         self._checks: dict[int, float] = {}
 
     def enter(self, delivery: Delivery, now: float, after: float = 0.0) -> None:
-        """Enter a delivery, so that it is found at its deadline, or at `after` if that is later."""
+        """Add a delivery, to be found at its deadline, or at `after` if that is later."""
         ticks = int(delivery.deadline * TICKS_A_SECOND)
         ahead = ticks - int(now * TICKS_A_SECOND)
         if ahead < NEAR_AHEAD:
@@ -68,7 +71,7 @@ class Deadlines:
             self.next = check_at
 
     def leave(self, delivery: Delivery) -> None:
-        """Remove a delivery, so that it is not found any more."""
+        """Remove a delivery from its slot, if it is in one."""
         if delivery.slot == 0:
             return
         slot = self._slots.get(delivery.slot - 1)
@@ -80,7 +83,7 @@ class Deadlines:
     def take_due(self, now: float) -> list[tuple[int, dict[Delivery, None]]]:
         """Remove the slots whose time has come; return their numbers and contents.
 
-        Pass each delivery of a slot to `is_due`, now or later.
+        The caller passes each delivery of a slot to `is_due`, now or in a later turn.
         """
         due: list[tuple[int, dict[Delivery, None]]] = []
         for _ in range(MOST_AT_ONCE):

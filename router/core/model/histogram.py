@@ -17,7 +17,7 @@ _bounds = array("d", BOUNDS_S)
 
 
 class Histogram:
-    """Number of durations up to each bound, and above the last bound."""
+    """Histogram of durations: a count for each of `BOUNDS_S`, and one above the last bound."""
 
     def __init__(self) -> None:
         self._counts = array("Q", bytes(8 * (SIZE + 1)))
@@ -25,7 +25,10 @@ class Histogram:
         self._bounds = _bounds
 
     def observe(self, age_s: float, count: int) -> None:
-        """Count a duration `count` times; a negative one (a clock set back) adds no time."""
+        """Count a duration `count` times.
+
+        A negative duration (a clock was set back) counts, but adds nothing to the sum.
+        """
         at = 0
         while at < SIZE and age_s > self._bounds[at]:
             at += 1
@@ -46,5 +49,5 @@ class Histogram:
         self.sum_s -= other.sum_s
 
     def counts(self) -> list[int]:
-        """Return the counts for each of `BOUNDS_S`, and above the last bound."""
+        """Return the count for each of `BOUNDS_S`, and the count above the last bound."""
         return [self._counts[at] for at in range(SIZE + 1)]

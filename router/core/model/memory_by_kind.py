@@ -37,7 +37,7 @@ def holdings_of(connection: Connection) -> dict[str, int]:
 def held_in_all(forwarder: Core, connections: Iterable[Connection]) -> dict[str, int]:
     """Return the octets that the router keeps for all peers, by kind.
 
-    `connections` are the existing ones; state that is left of former connections counts as well.
+    `connections` are all existing ones. What is still kept for former connections counts as well.
     """
     found = dict.fromkeys(ALL_KINDS, 0)
     found.update(forwarder.backlog.turn.ledger.by_kind)

@@ -1,7 +1,7 @@
 """Links that the router attaches itself, each on a session of its own.
 
 Some brokers report an error of a link by ending its session, and an error of one link must not end
-another link. None of this runs once per message.
+another link. Nothing here runs per message.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 class OwnLink:
-    """Link that the router attaches, from its session's begin until the link is over.
+    """Link that the router attaches on a session of its own.
 
-    Subclasses override `attached` and `over`, each of which is called at most once. Until it is
-    attached the link has no `owner`; the code that adds it to an address sets one.
+    Subclasses override `attached` and `over`, each of which is called at most once. The link has no
+    `owner` until it has been attached and added to an address.
     """
 
     # whether another event reports its state to the log
@@ -67,7 +67,7 @@ class OwnLink:
 
     @property
     def awaits_session_end(self) -> bool:
-        """Return whether the session exists: it lasts until the peer has answered its end."""
+        """Return whether the session exists; it does until the peer answers the end frame."""
         session = self.session
         if session is None:
             return False
@@ -77,18 +77,18 @@ class OwnLink:
         """Note that the peer has accepted the link, and has not detached it since."""
 
     def answer_lost(self, forwarder: Core) -> None:
-        """Note that the awaited answer will not come, because the session is over."""
+        """Note that the peer will not answer the detach, because the session has ended."""
 
     def over(self, forwarder: Core, error: Error | None, closed: bool) -> None:
         """Note that the link is detached, was refused, or is lost with its session or connection.
 
-        Its `owner` has already left its address. `closed` is True for a close, and False for a
-        detach or a loss.
+        The link's `owner` has already left its address. `closed` is True for a close, and False for
+        a detach or a loss.
         """
 
 
 def session_begun(forwarder: Core, session: Session) -> None:
-    """Attach the link for which a session was begun, when the peer has answered the begin."""
+    """Attach the link that a session was begun for, now that the peer has answered the begin."""
     own = session.owner
     if not isinstance(own, OwnLink):
         return
@@ -109,7 +109,7 @@ def session_begun(forwarder: Core, session: Session) -> None:
 
 
 def link_attached(forwarder: Core, link: Link) -> None:
-    """Call `attached` when the peer has answered the router's attach.
+    """Call `attached` for one of the router's own links that the peer has accepted.
 
     An answer without the peer's terminus is a refusal (section 2.6.3).
     """
@@ -130,7 +130,7 @@ def link_detached(forwarder: Core, event: LinkDetached) -> None:
 
 
 def session_ended(forwarder: Core, event: SessionEnded) -> None:
-    """Mark the link of a session as over, perhaps before it was attached."""
+    """Mark the link of an ended session as over, even if it was never attached."""
     own = event.session.owner
     if isinstance(own, OwnLink):
         _is_over(forwarder, own, event.error, False)
@@ -151,7 +151,7 @@ def _is_over(forwarder: Core, own: OwnLink, error: Error | None, closed: bool) -
 
 
 def end_idle(forwarder: Core) -> None:
-    """End the sessions whose links are over; called at the end of a turn."""
+    """End the sessions whose links have ended; called at the end of a turn."""
     idle, forwarder.idle_sessions = forwarder.idle_sessions, []
     for session in idle:
         if session.state == SessionState.MAPPED:

@@ -25,7 +25,7 @@ class PatternTree(Generic[T]):
         self._root: Node[T] = Node()
 
     def add(self, pattern: str, value: T) -> None:
-        """Set the value for names that `pattern` matches; the last one added wins a tie."""
+        """Set the value of a pattern, in place of the value of an equal pattern."""
         # a node has at most one value
         self._root.grow(tokens(pattern), "*").values[:] = [value]
 
@@ -45,7 +45,7 @@ class PatternTree(Generic[T]):
         return _search(self._root, tokens(name), 0, set(), counts)
 
     def pieces(self) -> Iterator[object]:
-        """Take the tree apart, and yield its pieces (`router.engine.deferred`)."""
+        """Take the tree apart and yield its pieces, so that `Deferred.forget` can free them."""
         return self._root.pieces()
 
 
@@ -55,7 +55,7 @@ def pattern_of(prefix: str) -> str:
 
 
 def _remove(node: Node[T], names: list[str], at: int) -> bool:
-    """Remove the value at the end of a path; return whether this node is empty afterwards."""
+    """Remove the value at the end of the path `names[at:]`; return whether `node` is empty then."""
     if at == len(names):
         node.values.clear()
     else:

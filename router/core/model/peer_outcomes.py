@@ -35,9 +35,10 @@ _NEAREST: dict[int, tuple[int, ...]] = {
 
 
 class PeerOutcomes:
-    """Outcomes that a source lists, and the nearest of them for each other outcome.
+    """Set of outcomes that a source lists, with the nearest of them for each other outcome.
 
-    `outcomes` are the codes of the listed outcomes; `default` is that of the default outcome, or 0.
+    `outcomes` are the codes of the listed outcomes; `default` is the code of the default outcome,
+    or 0 if there is none.
     """
 
     def __init__(self, outcomes: frozenset[int], default: int) -> None:
@@ -54,7 +55,7 @@ class PeerOutcomes:
         """Return the code of the outcome to send instead of a state with this code.
 
         An outcome with a different code is sent without fields. Return `NOT_SENT` if nothing is to
-        be sent: for a state that is no outcome, of an unsettled delivery.
+        be sent, because the delivery is unsettled and its state is not an outcome.
         """
         if code in self._codes_to_send and (settled or code != NO_STATE):
             return self._codes_to_send[code]
@@ -63,7 +64,7 @@ class PeerOutcomes:
 
 
 def listed_outcomes(source: Source) -> PeerOutcomes | None:
-    """Return the outcomes that a peer's source lists; None if it understands all outcomes."""
+    """Return the outcomes that a peer's source lists; None if it lists all of them or none."""
     outcomes = frozenset(_CODES[name] for name in source.outcomes if name in _CODES)
     if not outcomes or outcomes.issuperset(_CODES.values()):
         return None

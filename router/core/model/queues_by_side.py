@@ -1,4 +1,4 @@
-"""Queues of deliveries that came from other sides of a network, or that leave on a lane.
+"""Queues of deliveries that came from other sides of a network, or that leave on a separate lane.
 
 There is a queue for each priority, lane and side, and each edge is a side, so there may be
 thousands. The queues of a priority and lane form a group, ordered by the arrival of their first
@@ -26,7 +26,7 @@ Place = tuple[float, int, int]
 
 
 class QueuesBySide:
-    """Queues by number; `count` is the number of deliveries that wait in them."""
+    """Set of numbered queues; `count` is how many deliveries wait in all of them."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -57,16 +57,16 @@ class QueuesBySide:
             self._orders.clear()
 
     def groups(self) -> list[int]:
-        """Return the groups in which a delivery waits or has waited."""
+        """Return the groups in which deliveries wait, or have waited before."""
         return list(self._orders)
 
     def first(
         self, group: int, sides: set[int] | None, aside: list[Place]
     ) -> deque[Delivery] | None:
-        """Return the group's queue with the oldest first delivery, from one of `sides`, or None.
+        """Return the queue of a group whose first delivery is the oldest; None if none waits.
 
-        Queues of other sides are moved from the group's order to `aside`, for `put_back`. If
-        `sides` is None, all sides are allowed.
+        Only queues of `sides` are considered, or all queues if `sides` is None. Queues of other
+        sides are moved from the group's order to `aside`, from where `put_back` restores them.
         """
         order = self._orders.get(group)
         self.examined = 0
@@ -99,7 +99,7 @@ class QueuesBySide:
             heapq.heappush(self._orders[group], each)
 
     def top(self, takes: int) -> int:
-        """Return the highest priority waiting for these lanes (a bit mask); -1 if nothing waits."""
+        """Return the highest priority waiting for the lanes in the bit mask `takes`, or -1."""
         highest = -1
         for group in list(self._orders):
             level = group & LEVEL_MASK

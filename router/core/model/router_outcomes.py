@@ -37,7 +37,7 @@ UNCONFIRMED = rejected(
     Condition.PRECONDITION_FAILED,
     "durable messages are not sent to a receiver with snd-settle-mode settled: it confirms nothing",
 )
-EXPIRED = rejected("trioute:expired", "the message's ttl ended before a receiver had credit for it")
+EXPIRED = rejected("trioute:expired", "the message expired before a receiver had credit for it")
 
 
 @lru_cache(maxsize=256)
@@ -71,7 +71,7 @@ _REJECTED = int(Descriptor.REJECTED)
 
 
 def rank(code: int, state: bytes | None = None) -> int:
-    """Return the rank of an outcome; a multicast's sender is sent the one with the highest rank.
+    """Return the rank of an outcome; a multicast's sender gets the outcome with the highest rank.
 
     From the highest rank: rejected, `LOST`, accepted, outcomes that AMQP does not define, modified,
     released, `UNCONFIRMED`.

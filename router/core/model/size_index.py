@@ -1,13 +1,13 @@
-"""Find the first delivery of a queue that is small enough, without examining all before it.
+"""Find the first delivery in a queue that is small enough, without examining all those before it.
 
 A receiver with a max-message-size (section 2.7.3) passes over larger messages, perhaps for each
-message that it takes. So the queue is divided into blocks, these into larger blocks, and so on, and
-the smallest size in each block is noted. Whatever the receivers' limits are, a search enters only
-blocks that may contain a delivery that is small enough.
+message that it takes. So the deliveries of a queue are grouped into blocks, these into larger
+blocks, and so on, and the smallest size in each block is noted. Whatever the receivers' limits are,
+a search enters only blocks that may contain a delivery that is small enough.
 
 A noted size is never greater than the true one. It may be smaller, because messages grow with each
-frame, and leave the queue. A search corrects it when it comes to the block, so messages can grow
-and leave at no cost. A delivery that has left and comes back may be found at its old place
+frame, and leave the queue. A search corrects a noted size when it comes to the block, so messages
+can grow and leave at no cost. A delivery that has left and comes back may be found at its old place
 (docs/decisions/0097-what-a-receiver-takes.md).
 """
 
@@ -33,10 +33,10 @@ FEW_STALE = 1024
 
 
 class SizeIndex:
-    """Indices of those queues of a `WaitingQueue` that were searched by size.
+    """Set of size indices for those queues of a `WaitingQueue` that were searched by size.
 
-    After a search, `examined` is the number of deliveries that it examined. `is_unfinished` is
-    True if that number became too large, and the search has to be repeated.
+    `examined` is how many deliveries the last search examined. `is_unfinished` is True if these
+    were too many, and the search has to be repeated.
     """
 
     def __init__(self) -> None:
@@ -61,7 +61,10 @@ class SizeIndex:
         return found
 
     def append(self, count: int, queue: deque[Delivery], delivery: Delivery) -> None:
-        """Add a delivery that was appended to a queue, after which `count` deliveries wait."""
+        """Add a delivery that was appended to a queue.
+
+        `count` is how many deliveries wait in the whole `WaitingQueue` after that.
+        """
         blocks = self._blocks.get(id(queue))
         if blocks is None:
             return
@@ -152,7 +155,7 @@ class Blocks:
         return None
 
     def _block(self, limit: int) -> int:
-        """Return the first block of entries that may contain a delivery small enough.
+        """Return the index of the first block that may contain a small enough delivery.
 
         Return -1 if no block may contain one, and -2 if a noted size had to be corrected.
         """

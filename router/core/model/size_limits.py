@@ -12,7 +12,10 @@ FEW_STALE = 64
 
 
 class SizeLimits:
-    """Size limits of those receivers of an address that have a limit; `count` is their number."""
+    """Collection of the size limits of an address's receivers.
+
+    `count` is how many receivers have a limit.
+    """
 
     def __init__(self) -> None:
         self.count = 0

@@ -1,4 +1,4 @@
-"""Tree of patterns, or of the binding keys of exchanges, with a node for each of their tokens."""
+"""Tree of patterns, or of the binding keys of exchanges, with a node for each token."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ ANY: Final = "#"
 
 @attrs.define
 class Node(Generic[T]):
-    """Node of the tree, with the values of the patterns that end here.
+    """Node of the tree, with the values of the patterns that end at this node.
 
-    The next nodes are for `exact` tokens, for `one` arbitrary token, or for `any` number of tokens.
+    `exact` holds the next nodes by token, `one` is the next node for a single arbitrary token, and
+    `any` the next node for any number of tokens.
     """
 
     # a SplitTable if there are very many
@@ -32,7 +33,7 @@ class Node(Generic[T]):
     def grow(self, tokens: Iterable[str], one: str) -> Node[T]:
         """Return the node at the end of these tokens, and make the nodes that are missing.
 
-        `one` is the token that stands for a single token.
+        `one` is the wildcard for a single token.
         """
         node = self
         for token in tokens:
@@ -55,13 +56,13 @@ class Node(Generic[T]):
         return following
 
     def following(self, token: str, one: str) -> Node[T] | None:
-        """Return the next node that a token leads to, or None."""
+        """Return the next node for a token, or None if there is none; `one` is as in `grow`."""
         if token == one:
             return self.one
         return self.any if token == ANY else self.exact.get(token)
 
     def drop(self, token: str, one: str) -> None:
-        """Remove the next node that a token leads to."""
+        """Remove the next node for a token; `one` is as in `grow`."""
         if token == one:
             self.one = None
         elif token == ANY:
@@ -70,11 +71,11 @@ class Node(Generic[T]):
             self.exact.pop(token, None)
 
     def is_empty(self) -> bool:
-        """Return whether no pattern ends here or continues from here."""
+        """Return whether no pattern ends at this node or continues below it."""
         return not (self.exact or self.one or self.any or self.values)
 
     def pieces(self) -> Iterator[object]:
-        """Take the tree apart, and yield its pieces (`router.engine.deferred`)."""
+        """Take the tree apart and yield its pieces, so that `Deferred.forget` can free them."""
         pending = [self]
         while pending:
             node = pending.pop()

@@ -7,8 +7,8 @@ their priority waits, and removed when none does.
 
 Deliveries that came from elsewhere in a network, or leave on a separate lane, wait apart: there is
 a queue for each priority, lane and side, so that a consumer that takes only some of these finds its
-next delivery quickly, however many others wait before it. Among the first deliveries of such queues
-the oldest is the one that arrived first; within a turn no order between senders is promised.
+next delivery quickly, however many others wait before it. Across such queues the delivery that
+arrived first is the oldest; within a turn no order between senders is promised.
 
 A delivery removed from the middle is only marked: it stays in its queue, as a husk, until it comes
 to the front or the end, or until there are more husks than deliveries. So a removal costs the same
@@ -47,7 +47,7 @@ FEW_EXAMINED = 32
 
 
 class WaitingQueue:
-    """Queue of deliveries by their `priority`; `count` is the number of deliveries."""
+    """Queue of deliveries, ordered by `priority`; `count` is how many deliveries wait."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -121,11 +121,11 @@ class WaitingQueue:
         raise IndexError("nothing waits")
 
     def take_matching(self, takes: int, sides: set[int] | None, limit: int) -> Delivery | None:
-        """Take the next delivery that a consumer may have, or None.
+        """Take the next delivery that a consumer may have; return None if there is none.
 
         The delivery is for one of the lanes `takes` (a bit mask), came from one of `sides` (None
-        for all), and has at most `limit` octets. Return None and set `is_unfinished` if the search
-        takes too long.
+        for all), and has at most `limit` octets. If the search takes too long, return None and set
+        `is_unfinished`.
         """
         best: Delivery | None = None
         highest = -1
@@ -157,7 +157,7 @@ class WaitingQueue:
         return best
 
     def _first_apart(self, group: int, sides: set[int] | None, limit: int) -> Delivery | None:
-        """Return the oldest delivery of a group in `_apart`, from `sides` and within the limit."""
+        """Return the oldest delivery of a group that came from `sides` and is not too large."""
         apart = self._apart
         assert apart is not None
         if sides is not None and len(sides) == 1:
@@ -188,7 +188,7 @@ class WaitingQueue:
         return best
 
     def _first(self, queue: deque[Delivery], limit: int) -> Delivery | None:
-        """Return the first delivery of a queue that has no more than this many octets."""
+        """Return the first delivery of a queue that has at most `limit` octets."""
         left = FEW_EXAMINED
         for each in queue:
             delivery: Delivery = each
@@ -201,7 +201,7 @@ class WaitingQueue:
         return None
 
     def _first_by_size(self, queue: deque[Delivery], limit: int) -> Delivery | None:
-        """Return the first delivery within a limit, when many at the front are too large."""
+        """Return the first delivery of at most `limit` octets, after many others were too large."""
         if self._sized is None:
             self._sized = SizeIndex()
         if self._husks is None:
@@ -230,7 +230,7 @@ class WaitingQueue:
         return self._levels[delivery.priority]
 
     def top(self, takes: int = EVERY_LANE) -> int:
-        """Return the highest priority waiting for some lanes (a bit mask); -1 if nothing waits."""
+        """Return the highest priority waiting for the lanes in the bit mask `takes`, or -1."""
         levels = self._levels
         highest = -1
         if not takes & 1:
@@ -248,7 +248,7 @@ class WaitingQueue:
         return highest
 
     def remove(self, delivery: Delivery) -> bool:
-        """Remove a delivery from any place in the queue; return whether it waited here."""
+        """Remove a delivery from any place in the queue; return whether it was in the queue."""
         if delivery.waits_in is not self:
             return False
         if self._husks is None:
@@ -264,7 +264,7 @@ class WaitingQueue:
         return True
 
     def _prune(self, queue: deque[Delivery]) -> None:
-        """Remove husks from both ends of a queue."""
+        """Remove husks, which are deliveries already removed, from both ends of a queue."""
         husks = self._husks
         if husks is None:
             return
@@ -288,7 +288,7 @@ class WaitingQueue:
             self._husks = None
 
     def _sweep(self) -> None:
-        """Remove all husks."""
+        """Remove all husks, which are deliveries already removed."""
         self._husks = None if self._sized is None else set()
         for queue in self._all_queues():
             kept = [each for each in queue if each.waits_in is self]
@@ -334,7 +334,7 @@ class WaitingQueue:
         self._senders = None
 
     def by_side(self) -> dict[int, int]:
-        """Return the number of waiting deliveries from each side of a network."""
+        """Return how many waiting deliveries came from each side of a network."""
         counts = {} if self._elsewhere is None else dict(self._elsewhere)
         here = self.count - sum(counts.values())
         if here:
@@ -342,7 +342,7 @@ class WaitingQueue:
         return counts
 
     def senders(self) -> dict[IncomingLink | None, int]:
-        """Return the number of waiting deliveries from each link."""
+        """Return how many waiting deliveries came on each link."""
         if self._senders is None:
             self._senders = {}
             for delivery in self:
@@ -350,9 +350,9 @@ class WaitingQueue:
         return self._senders
 
     def move_to_link(self, delivery: Delivery, link: IncomingLink) -> bool:
-        """Move a delivery to another link of its sender; call it before `incoming` changes.
+        """Move a delivery to another link of its sender, before the delivery's `incoming` changes.
 
-        Return whether the delivery waits here.
+        Return whether the delivery waits in this queue.
         """
         before = delivery.incoming
         if before.side == link.side:
@@ -439,7 +439,7 @@ class WaitingQueue:
         return queue
 
     def _forget_levels(self) -> None:
-        """Remove empty queues when only ordinary deliveries are left."""
+        """Remove the queues of other priorities once only ordinary deliveries are left."""
         levels = self._levels
         if levels is None:
             return

@@ -1,4 +1,4 @@
 """Links between routers: addresses whose receivers are at other routers, and multicast trees.
 
-May import everything of `router.core` but `forwarding` and `diagnosis`.
+May import all of `router.core` except `forwarding` and `diagnosis`.
 """

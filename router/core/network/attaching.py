@@ -1,6 +1,7 @@
-"""Answer attaches on connections between routers, each by the module for its properties.
+"""Answer attaches on connections between routers.
 
-Any other link is refused with Dispatch's condition and description. Nothing here runs per message.
+The properties of an attach decide which module answers it. An attach without such properties is
+refused, with the same condition and description as in Dispatch. Nothing here runs per message.
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ WRONG_ROLE_WORDS: Final = "Connection role not allowed for this operation"
 
 
 def is_between_routers(connection: Connection) -> bool:
-    """Return whether a connection leads to another router of the network."""
+    """Return whether a connection links this router to another interior router."""
     return bool(connection.settings.role == ROLE)
 
 
 def is_of_router(link: Link) -> bool:
     """Return whether an attach is answered by this module.
 
-    It answers all attaches between interior routers, and those of routed links between an edge and
-    its interior.
+    This module answers all attaches between interior routers, and those of routed links between an
+    edge and its interior.
     """
     connection: Connection = link.session.connection
     return is_between_routers(connection) or (

@@ -2,8 +2,8 @@
 
 A `MulticastTree` is the part of a tree that begins at this router, for one address. Its messages
 are forwarded on one link to each child whose branch has a receiver. While the link of a branch is
-lost, a consumer without credit stands for the branch, so that messages sent meanwhile wait for the
-next link. Nothing here runs per message.
+lost, a consumer without credit stands in for it, so that messages sent meanwhile wait for the next
+link. Nothing here runs per message.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ NO_MULTICAST: Final = "trioute:no-multicast"
 
 
 class MulticastTree:
-    """Part of a tree that begins at this router, for one address.
+    """Part of a multicast tree that begins at this router, for one address.
 
-    Its producers and consumers have its `number` as their `tree`.
+    The producers and consumers of this part have its `number` as their `tree`.
     """
 
     def __init__(self, address: Address, key: str, tree: Tree, number: int) -> None:
@@ -49,7 +49,10 @@ class MulticastTree:
 
 
 class BranchLink(NextLink):
-    """Link to one child of a tree; it may replace a lost link, whose messages it takes over."""
+    """Link to one child of a multicast tree.
+
+    It may replace a lost link, `before`, whose messages it takes over.
+    """
 
     def __init__(
         self,
@@ -72,7 +75,7 @@ class BranchLink(NextLink):
         self._before = before
 
     def place(self, consumer: Consumer) -> None:
-        """Set the consumer's tree, and take over the messages that wait for the lost link."""
+        """Set the consumer's tree, and move the lost link's waiting messages to the consumer."""
         consumer.tree = self.subtree.number
         before, self._before = self._before, None
         if before is not None and before.consumer is not None:
@@ -80,7 +83,7 @@ class BranchLink(NextLink):
             before.remove_placeholder(self.multicast.forwarder)
 
     def over(self, forwarder: Core, error: Error | None, closed: bool) -> None:
-        """Add a consumer that stands for the branch, unless the link was given up or refused."""
+        """Add a consumer in place of a lost link, unless the link was given up or refused."""
         consumer = self.consumer
         if consumer is None or self.is_leaving:
             self.multicast.link_ended(self)
@@ -101,7 +104,7 @@ class BranchLink(NextLink):
         self.multicast.branch_lost(self)
 
     def retire(self, forwarder: Core) -> None:
-        """Take no new deliveries, and end once all earlier ones are settled."""
+        """Stop new deliveries on the link, and end the link once all earlier ones are settled."""
         if self.is_leaving:
             return
         self.is_leaving = True
@@ -116,15 +119,15 @@ class BranchLink(NextLink):
 
     @property
     def is_agreed(self) -> bool:
-        """Return whether the child accepts messages from this link, or has accepted any."""
+        """Return whether the child accepts messages on the link, or has accepted some before."""
         link = self.link
         return not self.is_over and link is not None and (link.credit > 0 or link.deliveries > 0)
 
     def end_if_quiet(self) -> bool:
-        """End the link if no delivery waits or is unsettled; return whether it has ended.
+        """End the link if no delivery waits or is unsettled; return whether the link has ended.
 
-        A peer that has never granted credit may not see the tree as this router does. Then the
-        messages waiting for it are given up.
+        A peer that has never granted credit may not have the same tree as this router. Then the
+        messages waiting for the link are given up.
         """
         link, consumer = self.link, self.consumer
         if self.is_over or link is None or consumer is None:
@@ -142,7 +145,7 @@ class BranchLink(NextLink):
             detach.give_up_waiting(forwarder, self.consumer)
 
     def remove_placeholder(self, forwarder: Core) -> None:
-        """Remove the consumer that stands for the branch since the link was lost."""
+        """Remove the consumer that stands in for the lost link."""
         consumer, self.consumer = self.consumer, None
         if consumer is not None:
             detach.remove_consumer(forwarder, consumer)
@@ -150,6 +153,6 @@ class BranchLink(NextLink):
 
 
 def receiving(routers: Collection[str], wanted: Collection[str]) -> list[str]:
-    """Return the `routers` that are `wanted`; the time is linear in the smaller of the two."""
+    """Return which of `routers` are in `wanted`, in time linear in the smaller of the two."""
     fewer, others = (routers, wanted) if len(routers) < len(wanted) else (wanted, routers)
     return [router for router in fewer if router in others]

@@ -1,4 +1,4 @@
-"""Branches of trees that have no link at present, in the order in which they get a new one.
+"""Branches of multicast trees without a link, in the order in which they get a new link.
 
 Nothing here runs per message.
 """
@@ -18,7 +18,7 @@ T = TypeVar("T", bound=Hashable)
 
 
 class BrokenBranches:
-    """Branches of one router whose links were lost or refused."""
+    """Queue of a router's branches whose links were lost or refused."""
 
     def __init__(self) -> None:
         # since when links are lost, and until when branches are skipped
@@ -29,7 +29,7 @@ class BrokenBranches:
         return len(self._lost) + len(self._refused)
 
     def lose(self, link: BranchLink, now: float) -> None:
-        """Add a lost link, which is due to be attached again immediately."""
+        """Add a lost link, which is to be replaced immediately."""
         self.forget(link)
         self._lost[link] = now
 
@@ -39,22 +39,25 @@ class BrokenBranches:
         self._refused[link] = now + REFUSED_S
 
     def forget(self, link: BranchLink) -> bool:
-        """Remove a link; return whether it was to be attached again."""
+        """Remove a link; return whether it was in the queue."""
         was_lost = self._lost.pop(link, None) is not None
         return self._refused.pop(link, None) is not None or was_lost
 
     def is_left_out(self, link: BranchLink, now: float) -> bool:
-        """Return whether a branch is skipped for now because its link was refused."""
+        """Return whether a branch is being skipped because its link was refused."""
         return self._refused.get(link, 0.0) > now
 
     def due(self, now: float) -> Iterator[BranchLink]:
-        """Yield the links that are to be attached again; the caller must `forget` each."""
+        """Yield the links that are due to be replaced; the caller must `forget` each of them."""
         yield from first(self._lost, now)
         yield from first(self._refused, now)
 
 
 def first(entries: OrderedDict[T, float], by: float) -> Iterator[T]:
-    """Yield the items that are due, each at most once; the caller must remove each."""
+    """Yield the items whose time is not later than `by`; the caller must remove each of them.
+
+    `entries` holds the items with their times, in the order of time.
+    """
     for _ in range(len(entries)):
         if not entries:
             return

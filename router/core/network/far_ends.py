@@ -20,10 +20,11 @@ ROLES = frozenset(("inter-router", "edge"))
 
 @attrs.frozen
 class FarEnd:
-    """Destination of a link: messages are for `router`, and `via` is the peer.
+    """Destination of a link whose peer is a router.
 
-    For a branch of a tree, `router` is the peer, beyond which there may be more routers, and
-    `agrees` says whether the peer accepts messages on the branch's link.
+    `router` is the router that messages are for, and `via` is the peer. For a branch of a multicast
+    tree both are the peer, which may pass messages on to more routers; `agrees` says whether the
+    peer accepts messages on the link.
     """
 
     router: str
@@ -50,8 +51,8 @@ class FarEnd:
 def far_end_of(link: Link) -> FarEnd | None:
     """Return the destination of a link; None if its peer is not a router.
 
-    A routed link leads to the router that has the container, or else back to its client's router.
-    Of the path back, only the next router is known.
+    A routed link towards a container leads to the router that has the container. In the direction
+    of the client, only the next router is known.
     """
     session = link.session
     connection = session.connection

@@ -1,10 +1,10 @@
 """Offer messages that the nearest receivers have released to receivers farther away.
 
 With the treatment `closest`, links lead to the nearest routers only, and to none while there is a
-receiver here. Once the nearest receivers have released a message, links to farther routers are
-attached for a while, and the message waits up to `PATIENCE_S` for credit on one of them. Then it is
-released. Only the router where a message entered the network offers it to others, so that no
-message goes back or in a circle (docs/decisions/0088).
+receiver at this router. Once the nearest receivers have released a message, links to farther
+routers are attached for a while, and the message waits up to `PATIENCE_S` for credit on one of
+them. Then it is released. Only the router where a message entered the network offers the message to
+others, so that no message goes back or in a circle (docs/decisions/0088).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MAX_ROUTERS = redelivery.MAX_ATTEMPTS
 
 
 class FartherReceivers:
-    """Addresses that have links to farther routers, and the messages that wait for such links."""
+    """Record of the addresses with links to farther routers, and of messages that wait for them."""
 
     def __init__(self, network: Network) -> None:
         self._network = network
@@ -52,7 +52,7 @@ class FartherReceivers:
         self._is_checking = False
 
     def __len__(self) -> int:
-        """Return the number of messages that wait."""
+        """Return how many messages wait."""
         return self._count
 
     def is_open(self, address: Address) -> bool:
@@ -69,7 +69,7 @@ class FartherReceivers:
     def takes(self, delivery: Delivery, tried: list[OutgoingLink]) -> bool:
         """Return whether a released message can go to a farther router.
 
-        `tried` holds the links on which the message was sent before: it is not sent there again.
+        `tried` holds the links on which the message was sent before; it is not sent on them again.
         """
         address = delivery.address
         giver = delivery.outgoing.owner
@@ -111,7 +111,7 @@ class FartherReceivers:
             self._network.outward.update_links(address, is_asked=True)
 
     def offer(self, address: Address) -> None:
-        """Send waiting messages on, as long as farther receivers have room.
+        """Send waiting messages on while farther receivers have room.
 
         If there are very many, the last ones are sent in later turns.
         """
@@ -155,7 +155,7 @@ class FartherReceivers:
             self._network.forwarder.turn.deferred.run_steps(self._check_due(), ITEMS_PER_STEP)
 
     def _check_due(self) -> Iterator[None]:
-        """Release each overdue message, and close each address whose time is over."""
+        """Release overdue messages, and end links to farther routers that are no longer needed."""
         forwarder = self._network.forwarder
         while self._due and self._due[0][0] <= forwarder.turn.now:
             until, address, delivery = self._due.popleft()

@@ -1,11 +1,11 @@
 """Hold messages that an edge router cannot send up while it has no uplink, to bridge short gaps.
 
-A hold is a consumer of the address that never takes a message, and has credit for as many as may
-wait. So messages that cannot be sent to the interior wait at the address instead of being released,
-and are sent in order once there is an uplink again. A message that has waited too long is released,
-and so are the latest ones if there are too many. Nothing here runs per message: octets are counted
-at each periodic check, and may exceed the limit between checks. If there are very many messages or
-holds, the last ones are checked and released in later turns.
+A hold is a consumer of the address that never takes a message, and has credit for as many messages
+as may wait. So messages that cannot be sent to the interior wait at the address instead of being
+released, and are sent in order once there is an uplink again. A message that has waited too long is
+released, and so are the latest messages if there are too many. Nothing here runs per message:
+octets are counted at each periodic check, and may exceed the limit between checks. If there are
+very many messages or holds, the last ones are checked and released in later turns.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ WORK_OF_A_MOVE = 8
 
 @attrs.frozen
 class Bounds:
-    """Limits of a hold: how many messages and octets may wait at its address, and how long."""
+    """Set of limits for a hold: how many messages and octets may wait, and for how long."""
 
     seconds: float
     messages: int
@@ -50,10 +50,10 @@ class Bounds:
 
 
 class Use(Enum):
-    """Use of a hold.
+    """State of a hold.
 
-    IDLE keeps waiting messages from being released when the last uplink is lost, OPEN takes new
-    messages, and CLOSING keeps its messages for the rest of their time.
+    IDLE keeps waiting messages from being released when the last uplink is lost. OPEN accepts new
+    messages. CLOSING accepts none, and keeps its messages until they have waited too long.
     """
 
     IDLE = auto()
@@ -79,7 +79,7 @@ class Hold:
 
     @property
     def octets(self) -> int:
-        """Return the approximate number of octets that wait."""
+        """Return approximately how many octets wait."""
         waiting = self.consumer.address.waiting
         if self.seen != waiting.count and waiting.count <= EXACT_COUNT:
             return sum(delivery.size for delivery in waiting)
@@ -95,7 +95,7 @@ class Hold:
 
 
 class Holds:
-    """All holds of a router."""
+    """Table of a router's holds, by address."""
 
     def __init__(self, forwarder: Core) -> None:
         self.forwarder = forwarder

@@ -1,7 +1,7 @@
-"""Links from other routers to addresses without a receiver here.
+"""Links from other routers to addresses without a receiver at this router.
 
 A receiver may come back within `GRACE_S`. After that the link is detached, and messages waiting for
-it at the other router go elsewhere.
+the link at the other router go elsewhere.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ GRACE_S = 0.5
 
 
 class UnservedLinks:
-    """Links whose messages cannot be forwarded, in the order in which that was noted."""
+    """List of links whose messages cannot be forwarded, in the order in which that was noted."""
 
     def __init__(self, turn: Turn) -> None:
         self._turn = turn
@@ -39,9 +39,9 @@ class UnservedLinks:
         self._since.pop(producer, None)
 
     def update(self, address: Address) -> None:
-        """Note the links from other routers to an address without a receiver.
+        """Add the links from other routers to an address without a receiver.
 
-        If the address has a receiver, forget its links.
+        If the address has a receiver, remove its links from the list.
         """
         change = self.discard if is_served(address) else self.add
         for producer in address.producers:
@@ -59,7 +59,7 @@ class UnservedLinks:
             yield
 
     def _turn_away(self, producer: Producer) -> None:
-        """Detach a link whose messages cannot be forwarded, or wait longer for open deliveries."""
+        """Detach a link whose messages cannot be forwarded; wait if it has open deliveries."""
         link, address = producer.link, producer.address
         assert address is not None
         del self._since[producer]
@@ -76,5 +76,5 @@ class UnservedLinks:
 
 
 def is_served(address: Address) -> bool:
-    """Return whether this router has a receiver for messages from other routers."""
+    """Return whether an address has a receiver at this router for messages from other routers."""
     return sides.has_receiver(address, MESH) or is_exchange(address)

@@ -1,4 +1,4 @@
-"""Accept links that other routers attach here, for an address here or at another router.
+"""Accept links from other routers, for addresses at this router or at routers beyond it.
 
 Messages for this router go to its own receivers and to its edges, never on to a third router.
 Messages for another router pass through a transit (`transit`).
@@ -30,7 +30,11 @@ MAX_COST = 2**62
 
 
 def attach_received(forwarder: Core, link: Link) -> None:
-    """Accept a link for one destination; raise `AmqpError` at link scope if that is impossible."""
+    """Accept another router's link to the destination that its attach names.
+
+    Raise `AmqpError` at link scope if the attach is invalid, if there is no path to the
+    destination, or if the address is unavailable.
+    """
     remote = link.remote_attach
     properties = remote.properties or {}
     if not isinstance(link, IncomingLink):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class LocalInterest:
-    """Number of receivers of each address, without those at other routers."""
+    """Count of each address's receivers, without those at other routers."""
 
     def __init__(self, forwarder: Core) -> None:
         self._forwarder = forwarder
@@ -47,11 +47,11 @@ class LocalInterest:
             self._counts.pop(address, None)
 
     def receivers(self, address: Address) -> int:
-        """Return the number of receivers of an address, without those at other routers."""
+        """Return how many receivers an address has, without those at other routers."""
         return self._counts.get(address, (0, 0))[0]
 
     def announce(self, address: Address) -> None:
-        """Announce the interest in an address to the other routers by the end of this turn."""
+        """Announce by the end of this turn whether an address has receivers at this router."""
         reach = self._forwarder.reach
         if not is_announced(self._forwarder.table, address, reach.me):
             if address.treatment == MULTICAST:
@@ -65,16 +65,17 @@ class LocalInterest:
 
 
 def is_counted(consumer: Consumer) -> bool:
-    """Return whether a consumer counts as a receiver that other routers may need to know of."""
+    """Return whether a consumer counts as a receiver that is announced to other routers."""
     return consumer.side != MESH and consumer.address.transit is None
 
 
 def is_announced(table: AddressTable, address: Address, me: str) -> bool:
     """Return whether the receivers of an address are announced to the other routers.
 
-    An address that its name locates at this router is not announced, unless it is a topic: messages
-    sent to a topic elsewhere go along trees, like any multicast. An address that its name locates
-    at another router, such as a node made there for a sender, is announced to all routers.
+    An address whose name contains the id of this router, `me`, is not announced, because messages
+    find this router by the name. A topic is announced nevertheless, because its messages go along
+    trees, like any multicast. Receivers of an address whose name contains another router's id, such
+    as a dynamic node of that router, are announced to all routers.
     """
     name = address.name
     if address.is_dynamic and address.treatment == MULTICAST:

@@ -34,14 +34,17 @@ class LaneBase(Protocol):
 
     @property
     def consumer(self) -> Consumer | None:
-        """Return the link's consumer at its address; None before it has one."""
+        """Return the link's consumer at its address; None if it has none yet."""
 
     def beside(self, lane: Lane) -> LaneLink:
         """Return a new link to the same destination, for a lane."""
 
 
 class LaneLink(NextLink):
-    """Link of `address` for one lane; `base` is its base link, None if it is the base itself."""
+    """Link to the next router for one lane of an address.
+
+    `base` is its base link, or None if it is the base link itself.
+    """
 
     base: LaneBase | None
 
@@ -61,7 +64,7 @@ class LaneLink(NextLink):
         self.idle_since = network.forwarder.turn.now
 
     def idle_s(self, now: float) -> float:
-        """Return for how many seconds each call of this method has found the link idle."""
+        """Return for how many seconds all calls of this method have found the link idle."""
         link = self.link
         if link is None or link.deliveries != self.carried or link.unsettled or link.current:
             self.carried = 0 if link is None else link.deliveries
@@ -69,11 +72,11 @@ class LaneLink(NextLink):
         return float(now - self.idle_since)
 
     def over(self, forwarder: Core, error: Error | None, closed: bool) -> None:
-        """Report the end of the lane, so that the base link takes its messages."""
+        """Report the end of the lane, so that the base link takes over the lane's messages."""
         self.network.outward.lane_ended(self)
 
     def retire(self) -> None:
-        """Take no new messages, and end once all sent messages are settled."""
+        """Stop new messages on the link, and end the link once all sent messages are settled."""
         if self.is_leaving or self.consumer is None:
             return
         self.is_leaving = True

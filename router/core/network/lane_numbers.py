@@ -1,10 +1,10 @@
-"""Lane numbers: which lane a message takes between routers, and how attaches declare it.
+"""Lane numbers: which lane a message takes between routers, and how attaches declare lanes.
 
-A lane has a number, which distinguishes it from others of the same address and destination, and a
-priority, that of its messages (section 3.2.1). Each priority has one lane for small messages,
-several for messages of several frames, between which their senders are divided (stripes), and one
-for links with rcv-settle-mode second, which has this mode on the whole path. Most messages take
-lane 0: small ones of priority 4.
+A lane has a number, which distinguishes it from other lanes of the same address and destination,
+and the priority of its messages (section 3.2.1). Each priority has one lane for small messages,
+several lanes (stripes) for messages of several frames, among which the senders are divided, and one
+lane for links with rcv-settle-mode second, which has this mode on the whole path. Most messages are
+small and have priority 4; they take lane 0.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ HIGHEST_LANE: Final = 255
 
 @attrs.frozen
 class Lane:
-    """Number, priority and settle mode of one of several links to a destination."""
+    """Description of a lane: its number, its priority, and the settle mode of its links."""
 
     number: int = 0
     priority: int = ORDINARY_PRIORITY
@@ -58,7 +58,7 @@ FIRST_LANE: Final = Lane()
 
 
 def lane_of(priority: int, stripe: int, *, settles_second: bool = False) -> int:
-    """Return the number of a lane; `Distributor.lane_for` computes the same number."""
+    """Return the number of the lane for a priority and a stripe, as `Distributor.lane_for` does."""
     level = (priority + PRIORITIES - ORDINARY_PRIORITY) % PRIORITIES
     return SECOND_LANES + level if settles_second else level * LANES_PER_PRIORITY + stripe
 
@@ -72,9 +72,9 @@ def lane_numbered(number: int) -> Lane:
 
 
 def lane_in(properties: AnyMap, mode: ReceiverSettleMode = ReceiverSettleMode.FIRST) -> Lane:
-    """Return the lane that an attach with this rcv-settle-mode declares.
+    """Return the lane that an attach with these properties and this rcv-settle-mode declares.
 
-    Raise `AmqpError` at link scope if its number or priority is invalid.
+    Raise `AmqpError` at link scope if the lane's number or priority is invalid.
     """
     return Lane(
         _number(properties.get(LANE, 0), HIGHEST_LANE, "qd.lane"),
@@ -91,7 +91,7 @@ def _number(value: object, most: int, what: str) -> int:
 
 
 def knows_lanes(connection: Connection) -> bool:
-    """Return whether the peer router of a connection declares that it distinguishes lanes."""
+    """Return whether the router that a connection leads to declares support for lanes."""
     remote = connection.remote_open
     features = (remote.properties or {}).get(FEATURES) if remote is not None else None
     return isinstance(features, list) and LANES in features

@@ -7,9 +7,9 @@ order. Messages of senders with rcv-settle-mode second take lanes with the same 
 outcome and settlement are passed end to end.
 
 Only the router where a message enters the network chooses its lane. At each router on the path the
-lane has a transit of its own (`transit`), and at the destination it is a sender like any other. If
-a lane cannot be opened, its messages take lane 0 until that link is replaced. Nothing here runs per
-message, except that `Distributor.lane_for` chooses a lane for each.
+lane has a transit of its own (`transit`), and at the destination the lane is a sender like any
+other. If a lane cannot be opened, its messages take lane 0 until the base link is replaced. Nothing
+here runs per message, except that `Distributor.lane_for` chooses a lane for each.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ PART_OF_CHANNELS = 2
 
 
 class Lanes:
-    """Lanes in addition to the base links of addresses in use."""
+    """Manager of the lanes that addresses have in addition to their base links."""
 
     def __init__(self, network: Network) -> None:
         self._network = network
@@ -56,11 +56,11 @@ class Lanes:
         self._uplinks: dict[Address, dict[Consumer, UplinkBase]] = {}
 
     def __len__(self) -> int:
-        """Return the number of addresses that may have lanes, or are to get lanes later."""
+        """Return how many addresses may have lanes, or are to get lanes later."""
         return len(self._laned) + len(self._later)
 
     def consumer_joined(self, consumer: Consumer) -> None:
-        """Open lanes beside the link of a consumer that leads to the other end of an uplink."""
+        """Open lanes beside a consumer's link, if it leads to the other end of an uplink."""
         if may_have_lanes(self._network, consumer):
             consumer.lane_mask = 1
             base = UplinkBase(self._network, consumer)
@@ -77,7 +77,7 @@ class Lanes:
             self.retire_lanes(base)
 
     def joined(self, base: LaneBase) -> None:
-        """Open lanes beside an attached base link, as its address and its backlog need them."""
+        """Open the lanes that an address and its waiting deliveries need beside a new base link."""
         address = base.address
         if base.consumer is None or base.consumer.lane_mask == EVERY_LANE:
             return
@@ -95,7 +95,7 @@ class Lanes:
                 self._open_beside(each, lane)
 
     def _assign_all(self, address: Address) -> None:
-        """Assign a lane to each waiting delivery of an address, and queue it by that."""
+        """Assign a lane to each waiting delivery of an address, and queue the deliveries anew."""
         lanes = 1
         waiting = list(address.waiting)
         address.waiting.clear()
@@ -106,7 +106,7 @@ class Lanes:
         address.lanes = lanes
 
     def open(self, address: Address, lane: int) -> bool:
-        """Open a lane to each router that an address leads to; return whether there are lanes."""
+        """Open a lane to each router of an address; return False if the address has no lanes."""
         if not address.lanes:
             return False
         address.lanes |= 1 << lane
@@ -177,7 +177,7 @@ class Lanes:
             address.lanes = 0
 
     def give_up_for_multicast(self, address: Address) -> None:
-        """Give up the lanes of an address that becomes multicast, as each router gets one copy."""
+        """Give up the lanes of an address that becomes multicast: each router gets one copy."""
         for base in self._bases(address):
             for link in list(base.lanes.values()):
                 self._drop(link)
@@ -198,14 +198,17 @@ class Lanes:
                 consumer.sibling_lanes = None
 
     def link_ended(self, link: LaneLink) -> None:
-        """Drop an ended lane; `move_lost_lanes` moves its messages unless it was given up."""
+        """Remove a lane that has ended.
+
+        If the lane was not given up, `move_lost_lanes` moves its messages to the base link.
+        """
         self._drop(link)
         if not link.is_leaving and link.base is not None:
             self._lost.setdefault(link.address, []).append((link.base, link.lane.number))
             self._network.address_changed(link.address)
 
     def move_lost_lanes(self, address: Address) -> None:
-        """Move deliveries of closed lanes to their base links."""
+        """Move deliveries from closed lanes to the base links."""
         lost = self._lost.pop(address, ())
         bases = self._bases(address) if lost else []
         for base, lane in lost:
@@ -226,7 +229,7 @@ class Lanes:
             self.move_lost_lanes(address)
 
     def check_due(self) -> Iterator[None]:
-        """Give up idle lanes; each step checks those of one address."""
+        """Give up idle lanes and open postponed lanes, one address in each step."""
         for _ in range(len(self._laned)):
             if not self._laned:
                 break
@@ -271,7 +274,7 @@ class Lanes:
 
 
 def _numbers(lanes: int) -> Iterator[int]:
-    """Return the numbers of some lanes, except lane 0, which always exists."""
+    """Return the numbers of the lanes in a bit mask, except lane 0, which always exists."""
     return (lane for lane in range(1, lanes.bit_length()) if lanes >> lane & 1)
 
 

@@ -1,11 +1,12 @@
 """Multicast in a network of routers: one copy per link, along the tree of the ingress router.
 
-Each router attaches the links of a tree to its children. The attach names the child's branch by a
-digest of all routers in it. A child accepts messages only once it sees the same branch as its
-parent, and knows all receivers there that the parent knows. So all routers of a tree agree before a
-message is sent along it. A tree that has changed counts as a new one, and the links of the old one
-stay until all their messages have been forwarded. So each message reaches each router once, even if
-the routers disagree later (docs/decisions/0063-trees.md). Nothing here runs per message.
+Each router attaches a link to each of its children in a tree. The attach identifies the child's
+branch by a digest of all routers in the branch. A child accepts messages only once it sees the same
+branch as its parent, and knows all receivers in it that the parent knows. So all routers of a tree
+agree before a message is sent along it. A tree that has changed counts as a new one, and the links
+of the old tree are kept until all their messages have been forwarded. So each message reaches each
+router once, even if the routers disagree later (docs/decisions/0063-trees.md). Nothing here runs
+per message.
 """
 
 from __future__ import annotations
@@ -42,10 +43,10 @@ ROUTERS_AS_ONE: Final = 16
 
 
 class Multicast:
-    """Trees of one router, and the links that send and receive along them.
+    """Manager of one router's multicast trees, and of the links along them.
 
-    Changes are noted and acted on at the end of the turn; if there are very many, partly in later
-    turns. Until then a tree stays as it was, as if the change were not known yet.
+    Changes are noted, and acted on at the end of the turn; if there are very many, partly in later
+    turns. Until then a tree stays as it was.
     """
 
     def __init__(self, forwarder: Core) -> None:
@@ -82,7 +83,7 @@ class Multicast:
     def attach_received(self, link: Link) -> None:
         """Answer a tree link's attach; raise `AmqpError` at link scope if it is invalid.
 
-        Its messages are accepted as soon as both routers see the same tree.
+        The link's messages are accepted as soon as both routers see the same tree.
         """
         pending = receive(self.forwarder, link)
         self._pending.add(pending)
@@ -95,7 +96,7 @@ class Multicast:
         self.forwarder.network.note_trees()
 
     def wanted_changed(self, key: str) -> None:
-        """Note that other routers begin or stop to receive from an address."""
+        """Note that other routers have started or stopped receiving from an address."""
         if self._pending or self._passing:
             self._noted_keys[key] = None
             self.forwarder.network.note_trees()
@@ -132,11 +133,11 @@ class Multicast:
 
     @property
     def is_behind(self) -> bool:
-        """Return whether noted changes remain to be acted on."""
+        """Return whether there are noted changes that have not been acted on yet."""
         return bool(self._again or self._noted or self._noted_keys or self._once_more)
 
     def finish(self, most: int) -> int:
-        """Act on noted changes, up to `most` work; return the work, as a number of addresses."""
+        """Act on noted changes, up to the work for `most` addresses; return the work done."""
         if not self._again:
             self._gather()
         done = 0
@@ -168,12 +169,12 @@ class Multicast:
         self._again.reverse()
 
     def take_work(self) -> int:
-        """Return the work done since the last call, as a number of addresses."""
+        """Return the work done since the last call, measured in addresses."""
         work, self._work = self._work, 0
         return work
 
     def _tree(self, root: str) -> Tree | None:
-        """Return the tree of a root, and count the work of computing it, if it is new."""
+        """Return the tree of a root; if the tree is new, count the work of computing it."""
         if root not in self._known and (root in self._reach.paths or root == self._reach.me):
             self._known.add(root)
             self._work += len(self._reach.paths) // ROUTERS_AS_ONE
@@ -181,7 +182,7 @@ class Multicast:
         return tree
 
     def _update_passing(self, subtree: MulticastTree) -> None:
-        """Update a tree that passes through here."""
+        """Update a tree of another router that passes through this router."""
         if subtree not in self._passing:
             return
         if not subtree.senders:
@@ -193,7 +194,7 @@ class Multicast:
             self._break_up(subtree)
 
     def open_route(self, address: Address) -> bool:
-        """Make a tree for a single message sent here; return whether other routers receive it."""
+        """Make an address's tree for a single message; return whether other routers receive it."""
         own = self._own.get(address)
         if own is None:
             self._make_tree(address)
@@ -203,11 +204,11 @@ class Multicast:
         return own is not None
 
     def tree_of(self, address: Address) -> MulticastTree | None:
-        """Return the tree of an address that begins here, or None."""
+        """Return this router's own tree for an address, or None if there is none."""
         return self._own.get(address)
 
     def is_left_out(self, link: BranchLink) -> bool:
-        """Return whether a branch is skipped for a while."""
+        """Return whether a branch is being skipped because its link was refused."""
         return self._broken.is_left_out(link, self.forwarder.turn.now)
 
     def tick(self, now: float) -> None:
@@ -235,7 +236,7 @@ class Multicast:
         self._is_checking = False
 
     def _charged(self) -> Iterator[None]:
-        """Yield once, and once more for each address in `take_work`."""
+        """Yield once, and once more for each address that `take_work` counts."""
         for _ in range(1 + self.take_work()):
             yield
 
@@ -260,7 +261,7 @@ class Multicast:
             self._pending.wait_for_receivers(pending)
 
     def _judge(self, pending: PendingTreeLink) -> bool:
-        """Accept a link's messages if its sender sees the same tree; return whether it does."""
+        """Accept a link if its sender sees the same tree; return whether it was accepted."""
         address = pending.enter(self.forwarder)
         if address is None:
             return False
@@ -277,7 +278,7 @@ class Multicast:
         return True
 
     def _knows(self, pending: PendingTreeLink) -> bool:
-        """Return whether all receivers that the sender of a link knows are known here.
+        """Return whether this router knows all receivers that a link's attach names.
 
         A receiver may have left recently, so return True after a while in any case.
         """
@@ -293,7 +294,7 @@ class Multicast:
         return bool(address.treatment == MULTICAST and self.forwarder.network.has_senders(address))
 
     def _make_tree(self, address: Address) -> None:
-        """Make the tree of an address that begins here, if any other router receives from it."""
+        """Make this router's own tree for an address, if another router has receivers of it."""
         key = key_of(address)
         tree = self._tree(self._reach.me)
         if tree is None or address.phase > LAST_PHASE or not self._reach.wanted.get(key):
@@ -304,7 +305,7 @@ class Multicast:
         self._prune(subtree)
 
     def _update_own(self, subtree: MulticastTree) -> None:
-        """Update a tree that begins here: give up the branches that have changed."""
+        """Update one of this router's own trees: give up the branches that have changed."""
         tree = self._tree(self._reach.me)
         if tree is None:
             self._give_up_tree(subtree)
@@ -323,10 +324,9 @@ class Multicast:
         self._prune(subtree)
 
     def _is_current(self, subtree: MulticastTree) -> bool:
-        """Return whether a tree is the same as when it was made, as this router sees it.
+        """Return whether a tree is still the same as when it was made, as this router sees it.
 
-        If not, the tree stays until all messages sent along it have been forwarded: routers in it
-        may be unreachable now.
+        An outdated tree is kept until all messages sent along it have been forwarded.
         """
         tree = self._tree(subtree.tree.root)
         return tree is not None and tree.digest == subtree.tree.digest
@@ -375,7 +375,7 @@ class Multicast:
                 subtree.branches[branch.child] = before
 
     def _cut(self, subtree: MulticastTree, link: BranchLink) -> None:
-        """Remove a link from its tree; it gets no new messages."""
+        """Remove a link from its tree, so that the link gets no new messages."""
         if subtree.branches.get(link.branch.child) is link:
             del subtree.branches[link.branch.child]
         self._work += 1
@@ -404,15 +404,15 @@ class Multicast:
         self._broken.lose(link, self.forwarder.turn.now)
 
     def is_refused(self, link: BranchLink) -> None:
-        """Skip the branch of a router that does not take part in a multicast, for a while."""
+        """Skip a branch for a while, because its router has refused the link."""
         self._broken.refuse(link, self.forwarder.turn.now)
 
     def branch_orphaned(self, link: BranchLink) -> None:
-        """Give up the tree of a lost link that was the last to use its address."""
+        """Give up the tree of a lost link whose address is no longer in use."""
         self._give_up_tree(link.subtree)
 
     def _break_up(self, subtree: MulticastTree) -> None:
-        """Detach the senders of an outdated tree with a broken branch: it cannot reach everyone."""
+        """Give up an outdated tree with a broken branch, after its senders have been detached."""
         if self._own.get(subtree.address) is subtree:
             self._give_up_tree(subtree)
             return

@@ -1,9 +1,9 @@
 """Part of the core that forwards messages to other routers of a network.
 
 `Network` notes all changes that may affect where an address leads, and acts on them at the end of
-the turn: it attaches links to the next routers on the path (`outbound_links`, `out_links`), updates
-transits (`transit`), and announces the addresses that have receivers here (`interest`). The state
-of the network is in `reach`, which the routing protocol writes. Nothing here runs per message.
+the turn: it attaches links to the next routers (`outbound_links`, `out_links`), updates transits
+(`transit`), and announces addresses that have receivers at this router (`interest`). The state of
+the network is in `reach`, which the routing protocol writes. Nothing here runs per message.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ ANNOUNCED_TREATMENTS = (CLOSEST, BALANCED, MULTICAST)
 
 
 class Network:
-    """Interface of the core to the other routers; it does nothing unless `is_on`."""
+    """Interface of the core to the other routers; it is inactive unless `is_on`."""
 
     def __init__(self, forwarder: Core, reach: RoutingState) -> None:
         self.forwarder = forwarder
@@ -97,7 +97,7 @@ class Network:
         self.links_made = 0
 
     def turn_on(self) -> None:
-        """Join the network, and announce the addresses that already have receivers here."""
+        """Join the network, and announce this router's addresses that already have receivers."""
         if self.is_on:
             return
         self.is_on = True
@@ -123,7 +123,7 @@ class Network:
         return self.edge_sides.get(connection, HERE)
 
     def attach_received(self, link: Link) -> bool:
-        """Answer or refuse an attach from another router; return whether it is from a router."""
+        """Answer or refuse an attach that comes from another router; return whether it does."""
         if not attaches.is_of_router(link):
             return False
         attaches.attach_received(self.forwarder, link)
@@ -180,12 +180,12 @@ class Network:
             self.edges.address_changed(address)
 
     def rules_applied(self, address: Address) -> None:
-        """Note that rules were applied to an address: its links with edges may have to change."""
+        """Note that rules were applied to an address, so its links to edges may have to change."""
         if self.edges is not None:
             self.edges.address_changed(address)
 
     def wanted_changed(self, key: str) -> None:
-        """Note that other routers begin or stop to receive from an address."""
+        """Note that other routers have started or stopped receiving from an address."""
         if self.multicast is not None:
             self.multicast.wanted_changed(key)
         told = address_in(key)
@@ -207,7 +207,7 @@ class Network:
             self.multicast.paths_changed()
 
     def note_trees(self) -> None:
-        """Note a change that concerns trees of multicasts."""
+        """Note a change that concerns multicast trees."""
         self._note()
 
     def note_edges(self) -> None:
@@ -249,7 +249,7 @@ class Network:
 
     @property
     def is_behind(self) -> bool:
-        """Return whether noted changes remain to be acted on."""
+        """Return whether there are noted changes that have not been acted on yet."""
         if self.multicast is not None and self.multicast.is_behind:
             return True
         return bool(self._noted or self._tied or self._again) or self._once_more
@@ -262,11 +262,11 @@ class Network:
             self._note()
 
     def _take_work(self) -> int:
-        """Return the work done for trees since the last call, as a number of addresses."""
+        """Return the work done for trees since the last call, measured in addresses."""
         return 0 if self.multicast is None else self.multicast.take_work()
 
     def _look_again(self, most: int) -> int:
-        """Note up to `most` addresses whose paths may have changed; return the number examined."""
+        """Note up to `most` addresses whose paths may have changed; return the count examined."""
         if self._once_more and not self._again:
             self._once_more = False
             self._again = self.forwarder.table.all_addresses()
@@ -320,14 +320,17 @@ class Network:
             self.forwarder.table.leave(address)
 
     def has_senders(self, address: Address) -> bool:
-        """Return whether an address has senders whose messages may have to go elsewhere."""
+        """Return whether an address has senders whose messages may have to go to other routers."""
         if address.related_addresses is None:
             # the producers are not examined, because other routers may have very many links
             return len(address.producers) > self._from_mesh.get(address, 0)
         return related.has_senders(address)
 
     def open_route(self, address: Address, side: int) -> bool:
-        """Open a link to receivers elsewhere if none are here; return whether there is one."""
+        """Open a link to receivers at other routers or edges; return whether there is such a link.
+
+        `side` is the side of the network that the message to forward came from.
+        """
         if self.edges is not None and self.edges.open_route(address, side):
             return True
         if not self.is_on or side == MESH:
@@ -340,7 +343,7 @@ class Network:
         return bool(self.outward.links(address))
 
     def is_denied(self, connection: Connection, name: str) -> bool:
-        """Return whether a name is a management node elsewhere that the connection may not use.
+        """Return whether a name is another router's management node that a connection may not use.
 
         This router checks that, because the other router cannot know the client's rights.
         """
@@ -348,7 +351,10 @@ class Network:
         return settings.management == "none" and is_management_elsewhere(name, self.reach.me)
 
     def phase_of(self, link: Link, name: str, phase: int) -> int:
-        """Return the phase for a peer's link to a name; management rights count as a phase."""
+        """Return the phase for a peer's link to a name, given the phase that its attach declares.
+
+        Senders that may make changes at another router's management node have a phase of their own.
+        """
         is_member = self.is_on or self.edges is not None
         if not is_member or self.forwarder.table.is_own_node(name):
             return phase
@@ -367,7 +373,7 @@ class Network:
         return is_member and is_management_elsewhere(address_name(text), self.reach.me)
 
     def address_for(self, name: str, phase: int) -> Address | None:
-        """Enter an address for one message; return None if no other router receives from it."""
+        """Return the address for one message; None if no other router receives from the address."""
         is_at_edge = self.edges is not None and self.edges.is_known(name)
         if not is_at_edge and not (self.is_on and self._is_known(name, phase)):
             return None
@@ -386,7 +392,7 @@ class Network:
         )
 
     def hint(self, name: str) -> int | None:
-        """Return the treatment of a name at other routers, for use if no rule here covers it."""
+        """Return the treatment that other routers announce for a name without a rule, or None."""
         wanted = self.reach.wanted
         for phase in range(10) if wanted else ():
             for _, _, interest in self.reach.nearest(key_at(name, phase)):

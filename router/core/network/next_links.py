@@ -1,7 +1,7 @@
 """Links on which messages to an address are forwarded to the next router.
 
-To its address such a link is a consumer like any other. Its attach does not wait for its session's
-begin, so that the consumer exists immediately, without credit.
+To its address such a link is a consumer like any other. It is attached without waiting for the
+peer's answer to the begin, so that the consumer exists immediately, without credit.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ if TYPE_CHECKING:
 
 
 class NextLink(OwnLink):
-    """Link of `address` to the next router; `properties` are those of its attach.
+    """Link to the next router for messages to one address.
 
-    The address's phase or management rights, and `shows`, are added to the properties. `shows` is
-    True if a receiver gets the router annotations of messages; `mode` is the rcv-settle-mode.
+    `properties` are the properties of its attach; the address's phase or management rights are
+    added to them. `shows` is True if a receiver gets the router annotations of messages. `mode` is
+    the rcv-settle-mode.
     """
 
     def __init__(
@@ -66,7 +67,7 @@ class NextLink(OwnLink):
         self.is_leaving = False
 
     def begin(self, connection: Connection) -> None:
-        """Begin the session and attach; raise `AmqpError` if that is impossible."""
+        """Begin the session and attach the link; raise `AmqpError` if one of these fails."""
         super().begin(connection)
         self.connection = connection
         assert self.session is not None
@@ -80,4 +81,7 @@ class NextLink(OwnLink):
         attach.join_consumer(self.network.forwarder, consumer)
 
     def place(self, consumer: Consumer) -> None:
-        """Set the fields that are particular to this consumer, before it joins its address."""
+        """Set those fields of a new consumer that depend on the kind of link.
+
+        This is called before the consumer joins its address.
+        """

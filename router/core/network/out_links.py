@@ -1,8 +1,8 @@
 """Links to the next router on the path to a router that has receivers of an address.
 
 Each link leads to one destination, which its attach declares with the cost of the path there. A
-router accepts messages from a link only while its own path costs less, so that links never form a
-loop, even while routers disagree about the network.
+router accepts messages from a link only while the router's own path costs less than declared, so
+that links never form a loop, even while routers disagree about the network.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 
 
 class OutLink(LaneLink):
-    """Link of `address` to `destination`; `declared_cost` is the cost that its attach declares.
+    """Link for messages to one address, to the next router on the path to a destination.
 
-    Each of several links to one destination has its own `lane`, and all but the first have the
-    first as their `base`. A transit has one link, with the lane of the transit.
+    `declared_cost` is the cost of the path that its attach declares. Each of several links to one
+    destination has its own `lane`, and all but the first have the first as their `base`. A transit
+    has one link, with the lane of the transit.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 """Attach, replace and give up the links that lead to other routers, for each address.
 
-Which links should exist depends on the senders here, the receivers elsewhere and the paths there
-(`destinations`). `update_links` updates the links of an address, at the end of each turn in which
-one of these has changed.
+Which links should exist depends on the senders at this router, the receivers at other routers and
+the paths to them (`destinations`). `update_links` updates the links of an address, at the end of
+each turn in which one of these has changed.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class RemoteDestination:
 
 
 class OutboundLinks:
-    """Links of addresses in use and of transits, by destination."""
+    """Table of the links from addresses and transits to other routers, by destination."""
 
     def __init__(self, network: Network) -> None:
         self._network = network
@@ -82,7 +82,7 @@ class OutboundLinks:
         return list(self._links)
 
     def links(self, address: Address) -> list[OutLink]:
-        """Return the links of an address that take messages sent to it."""
+        """Return the links of an address that accept new messages."""
         return list(self._links.get(address, {}).values())
 
     def link_to(self, address: Address, destination: str) -> OutLink | None:
@@ -90,14 +90,14 @@ class OutboundLinks:
         return self._links.get(address, {}).get(destination)
 
     def retry_s(self, address: Address, destination: str) -> float | None:
-        """Return in how many seconds a failed link is attached again; None if none has failed."""
+        """Return in how many seconds a failed link is attached again; None without a failure."""
         found = self._retries.get((address, destination))
         if found is None:
             return None
         return max(0.0, found[0] - float(self._network.forwarder.turn.now))
 
     def has_senders(self, address: Address) -> bool:
-        """Return whether an address has senders whose messages may have to go elsewhere."""
+        """Return whether an address has senders whose messages may have to go to other routers."""
         return bool(self._network.has_senders(address))
 
     def destinations(self, address: Address) -> Mapping[str, RemoteDestination]:
@@ -126,7 +126,7 @@ class OutboundLinks:
         }
 
     def _is_served_here(self, address: Address) -> bool:
-        """Return whether a receiver here or at an edge takes the messages of every sender."""
+        """Return whether every sender has a receiver at this router or at an edge."""
         nearby = [each for each in address.consumers if each.side != MESH]
         if not nearby:
             return False
@@ -171,7 +171,7 @@ class OutboundLinks:
             self.give_up(link)
 
     def open(self, address: Address, destination: str, remote: RemoteDestination) -> OutLink | None:
-        """Attach a link, and return it; return None if that has to be tried later."""
+        """Attach a link to a destination, and return it; None if that has to be tried later."""
         network = self._network
         connection = network.reach.connection(remote.path.via)
         now = network.forwarder.turn.now
@@ -233,7 +233,7 @@ class OutboundLinks:
         heapq.heappush(self._moments, (moment, next(self._numbers), key))
 
     def paths_changed(self) -> None:
-        """Forget failures, since links may succeed on other paths."""
+        """Forget failed attempts, because links may succeed on other paths."""
         if self._moments:
             deferred = self._network.forwarder.turn.deferred
             deferred.forget(pop_items(self._retries))
@@ -253,7 +253,7 @@ class OutboundLinks:
             self._network.forwarder.turn.deferred.run_steps(self._check_due(), ITEMS_PER_STEP)
 
     def _check_due(self) -> Iterator[None]:
-        """Check each link that leaves, has failed or may be idle."""
+        """Check each link that is being given up, has failed, or may be idle."""
         turn = self._network.forwarder.turn
         for _ in range(len(self.leaving)):
             if not self.leaving:

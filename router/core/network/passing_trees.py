@@ -12,7 +12,7 @@ from router.core.network.branch_links import MulticastTree
 
 
 class PassingTrees:
-    """Trees that pass through one router, by address, root and digest, and by number."""
+    """Index of the trees that pass through a router: by address, root and digest, and by number."""
 
     def __init__(self) -> None:
         self._open: dict[tuple[Address, str, bytes], MulticastTree] = {}
@@ -20,7 +20,7 @@ class PassingTrees:
         self._numbered: dict[int, MulticastTree] = {}
 
     def __len__(self) -> int:
-        """Return the number of trees, including those that no further link may join."""
+        """Return how many trees there are, including those that no further link may join."""
         return len(self._numbered)
 
     def __iter__(self) -> Iterator[MulticastTree]:
@@ -31,7 +31,7 @@ class PassingTrees:
         return self._open.get(_place(subtree)) is subtree
 
     def find(self, address: Address, root: str, digest: bytes) -> MulticastTree | None:
-        """Return the tree that a further link joins, or None."""
+        """Return the tree that a further link of this branch joins, or None if there is none."""
         return self._open.get((address, root, digest))
 
     def at(self, address: Address) -> Collection[MulticastTree]:
@@ -49,7 +49,7 @@ class PassingTrees:
         self._numbered[subtree.number] = subtree
 
     def close(self, subtree: MulticastTree) -> None:
-        """Let no further link join a tree that still has links."""
+        """Stop further links from joining a tree, which still has links."""
         if subtree in self:
             del self._open[_place(subtree)]
             others = self._at[subtree.address]

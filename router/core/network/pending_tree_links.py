@@ -1,6 +1,6 @@
-"""Tree links that wait until this router sees their trees as their senders do.
+"""Tree links that wait until this router sees the same tree as the router at the other end.
 
-There may be very many of them. They are indexed by the key of their address, and checked in
+There may be very many such links. They are indexed by the key of their address, and checked in
 batches. Nothing here runs per message.
 """
 
@@ -19,7 +19,7 @@ CHECKED_AT_ONCE: Final = 256
 
 
 class PendingTreeLinks:
-    """Waiting tree links of one router, in the order of their attaches."""
+    """Collection of a router's waiting tree links, in the order of their attaches."""
 
     def __init__(self) -> None:
         self._links: OrderedDict[Link, PendingTreeLink] = OrderedDict()
@@ -57,11 +57,14 @@ class PendingTreeLinks:
                 del self._at[key]
 
     def wait_for_receivers(self, pending: PendingTreeLink) -> None:
-        """Note that a link only waits to learn of receivers, until `pending.waits_until`."""
+        """Note that a link waits only for receivers to be announced, until its `waits_until`."""
         self._patient.setdefault(pending.link, pending)
 
     def take_overdue(self, now: float) -> Iterator[PendingTreeLink]:
-        """Remove and yield the links that have waited long enough to learn of receivers."""
+        """Yield the links that have waited long enough for receivers to be announced.
+
+        Each of them stops waiting for receivers.
+        """
         while self._patient:
             pending = next(iter(self._patient.values()))
             if pending.waits_until > now:
@@ -70,7 +73,7 @@ class PendingTreeLinks:
             yield pending
 
     def forget_lost(self) -> None:
-        """Remove lost links among the next CHECKED_AT_ONCE; later calls check the others."""
+        """Remove lost links among the next CHECKED_AT_ONCE; later calls check the other links."""
         for link, pending in list(islice(self._links.items(), CHECKED_AT_ONCE)):
             if link.is_lost():
                 self.remove(pending)

@@ -1,8 +1,9 @@
 """Proxy links: links that an edge router attaches to its interior for all clients of an address.
 
-There is one for each address and direction, however many clients there are. An interior attaches
-them to an edge as well, for messages to addresses at that edge. `router.control.edge.proxy_lines`
-decides when they are attached and how they are given up. Nothing here runs per message.
+There is one proxy link for each address and direction, however many clients there are. An interior
+attaches proxy links to an edge as well, for messages to addresses at that edge.
+`router.control.edge.proxy_lines` decides when they are attached and how they are given up. Nothing
+here runs per message.
 """
 
 from __future__ import annotations
@@ -41,7 +42,10 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class Proxy:
-    """Address, phase and direction of a proxy link, which `receives` messages or sends them."""
+    """Address, phase and direction of a proxy link.
+
+    `receives` is True if the router that attaches the link receives messages on it.
+    """
 
     name: str
     phase: int
@@ -50,9 +54,9 @@ class Proxy:
 
 @attrs.frozen
 class UplinkChanged:
-    """Event: an edge uses an uplink from now on, or no longer, with the reason.
+    """Event: an edge router has started or stopped using an uplink, with the reason.
 
-    `connector` is the name of the uplink's connector, `router` the interior that it leads to.
+    `connector` is the name of the uplink's connector, and `router` the interior at its other end.
     """
 
     connector: str
@@ -72,10 +76,11 @@ class ProxyObserver(Protocol):
 
 
 class ProxyLink(OwnLink):
-    """Attempt to attach a proxy link on one connection; `link_name` was never used before.
+    """One attempt to attach a proxy link on a connection.
 
-    `side` and `cost` are those of its producer or consumer. `is_waypoint` is True if the rules here
-    make the address a waypoint, which the attach of a receiver at phase 0 has to declare.
+    Each attempt needs a `link_name` of its own. `side` and `cost` are those of the link's producer
+    or consumer. `is_waypoint` is True if this router's rules make the address a waypoint, which the
+    attach of a receiver at phase 0 has to declare.
     """
 
     is_announced = True
@@ -112,7 +117,7 @@ class ProxyLink(OwnLink):
     def begin(self, connection: Connection) -> None:
         """Begin the session and attach, so that messages to be sent can wait for the link.
 
-        Raise `AmqpError` if that is impossible.
+        Raise `AmqpError` if the address is unavailable, or the link cannot be attached.
         """
         forwarder: Any = connection.handler
         address = self._enter(forwarder.table)
@@ -130,7 +135,10 @@ class ProxyLink(OwnLink):
         attach.join_consumer(forwarder, consumer)
 
     def _enter(self, table: AddressTable) -> Address:
-        """Return the address here; raise `AmqpError` if it is unavailable."""
+        """Return the link's address at this router, added to the table if needed.
+
+        Raise `AmqpError` if the address is unavailable.
+        """
         proxy = self.proxy
         is_fallback = proxy.phase == FALLBACK
         phase = 0 if is_fallback else proxy.phase
@@ -158,17 +166,17 @@ class ProxyLink(OwnLink):
         self.observer.attached(self)
 
     def over(self, forwarder: Core, error: Error | None, closed: bool) -> None:
-        """Notify the link's observer of the end."""
+        """Notify the link's observer that the link has ended."""
         self.observer.over(self, error)
 
     def quiesce(self, forwarder: Core) -> None:
-        """Take no new deliveries; those under way are completed and settled."""
+        """Accept no new deliveries; those under way are completed and settled."""
         if self.end is not None:
             detach.quiesce(forwarder, self.end)
 
 
 def _capabilities(proxy: Proxy, is_waypoint: bool) -> tuple[Symbol, ...]:
-    """Return the capabilities that tell the peer the phase.
+    """Return the capabilities by which an attach declares the phase of its address.
 
     They are empty for most links at phase 0; the peer then chooses the phase by its own rules.
     """

@@ -3,7 +3,8 @@
 There is a transit for each destination, address and lane. It has an `Address` of its own, which
 cannot be found by name: the producers are links from other routers, and the only consumer is the
 link to the next router. An incoming link gets credit only while its router is farther from the
-destination than this one. Otherwise it waits for that, or until its router has found another path.
+destination than this router. Otherwise the link waits until that is so, or until its router has
+found another path.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ NO_ROUTE_WORDS = "No route to the destination node"
 
 
 class Transit:
-    """Path through this router for one address at one destination, on one lane."""
+    """Path through this router to one destination, for one address and one lane."""
 
     def __init__(self, network: Network, destination: str, address: Address, lane: Lane) -> None:
         self._network = network
@@ -127,7 +128,7 @@ class Transit:
             self._update_all()
 
     def _update_one(self, producer: Producer) -> None:
-        """Update the credit of a link, unless it has left."""
+        """Update the credit of a link, unless the link has left."""
         found = self._declared.get(producer)
         if found is None:
             return
@@ -152,7 +153,7 @@ class Transit:
         return is_open and not self._declared and self.address.waiting.count > 0
 
     def _release(self) -> None:
-        """Release waiting messages, because there is no path onward and will be none."""
+        """Release waiting messages, because there is no path onward."""
         address = self.address
         if address.waiting and not self._is_releasing:
             self._is_releasing = True

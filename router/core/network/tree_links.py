@@ -1,4 +1,4 @@
-"""Tree links that other routers attach here: check the attach, and join the link to its tree.
+"""Tree links that other routers attach: check the attach, and join the link to its tree.
 
 Nothing here runs per message.
 """
@@ -35,9 +35,10 @@ LONGEST_DIGEST: Final = 64
 
 @attrs.define(eq=False)
 class PendingTreeLink:
-    """Tree link for the branch `digest` of the tree whose root is `origin`.
+    """Tree link from another router, for one branch of a multicast tree.
 
-    `receivers` are routers in the branch that its sender knows to have receivers.
+    `digest` identifies the branch, and `origin` is the root of the tree. `receivers` are routers in
+    the branch that have receivers, as far as the link's sender knows.
     """
 
     link: IncomingLink
@@ -55,11 +56,11 @@ class PendingTreeLink:
 
     @property
     def is_patient(self) -> bool:
-        """Return whether the link only waits to learn of receivers."""
+        """Return whether the link waits only for receivers to be announced."""
         return self.waits_until > 0
 
     def has_waited(self, now: float) -> bool:
-        """Return whether the link has waited long enough to learn of receivers.
+        """Return whether the link has waited long enough for receivers to be announced.
 
         The first call begins the wait.
         """
@@ -68,7 +69,7 @@ class PendingTreeLink:
         return self.waits_until <= now
 
     def enter(self, forwarder: Core) -> Address | None:
-        """Enter the address, and return it; return None if it cannot be multicast here."""
+        """Return the link's address, added if needed; None if it cannot be multicast."""
         address: Address | None = forwarder.table.enter(self.name, self.phase)
         if address is None:
             return None
@@ -81,7 +82,11 @@ class PendingTreeLink:
 
 
 def _make_multicast(forwarder: Core, address: Address) -> None:
-    """Make an address multicast, unless it is dynamic or a node of this router, or busy."""
+    """Make an address multicast, if that is possible.
+
+    It is not possible for dynamic addresses and nodes of this router, or while deliveries wait or a
+    receiver resumes its link.
+    """
     is_own = forwarder.table.is_own_node(address.name)
     if is_own or address.is_dynamic or address.waiting.count or address.resuming:
         return
@@ -129,7 +134,7 @@ def _read_attach(link: IncomingLink, properties: AnyMap, text: object) -> Pendin
 def add_sender(
     forwarder: Core, pending: PendingTreeLink, address: Address, number: int
 ) -> Producer:
-    """Add a link to its address: its messages go along its tree, and to receivers here."""
+    """Add a tree link to its address; messages go along the tree and to this router's receivers."""
     link = pending.link
     producer = Producer(link, address, link.session.connection.settings.link_capacity)
     producer.side = MESH

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class UplinkBase:
-    """Link to the other end of an uplink, which may have additional lanes."""
+    """Base link to the other end of an uplink; it may have additional lanes."""
 
     __slots__ = ("_network", "address", "connection", "consumer", "lanes")
 
@@ -41,7 +41,7 @@ class UplinkBase:
 
 
 class UplinkLane(LaneLink):
-    """Lane to the other end of an uplink."""
+    """Additional lane to the other end of an uplink."""
 
     def __init__(self, network: Network, base: UplinkBase, lane: Lane) -> None:
         super().__init__(network, base.address, {}, False, lane)

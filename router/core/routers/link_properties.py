@@ -1,4 +1,4 @@
-"""Keys of the attach properties that links between routers have.
+"""Keys of the attach properties on links between routers.
 
 The page docs/reference/inter-router-protocol.md says what each key means.
 """

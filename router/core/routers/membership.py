@@ -1,7 +1,7 @@
 """Properties in the opens of routers: declare this router, and check the peer.
 
-A router sends them only on connections whose listener or connector has the role `inter-router` or
-`edge`. The keys are symbols; those that begin with `qd.` are Dispatch's.
+A router sends these properties only on connections whose listener or connector has the role
+`inter-router` or `edge`. The keys are symbols; those that begin with `qd.` are Dispatch's.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ MAX_FEATURES: Final = 64
 
 @attrs.frozen
 class Membership:
-    """Identity of this router as declared to other routers.
+    """Identity of this router, as declared to other routers.
 
-    `instance` tells its runs apart; a later run has a larger one (`instance_from`).
+    `instance` distinguishes the router's runs; a later run has a larger instance (`instance_from`).
     """
 
     router: str
@@ -141,8 +141,8 @@ def check_peer(
 def instance_from(now: float, token: str) -> int:
     """Return the instance of a router that starts at `now`, in seconds since 1970.
 
-    `token` is a random text. A later start has a larger instance; starts in the same millisecond
-    almost certainly have different ones.
+    `token` is random text. A later start has a larger instance; starts in the same millisecond
+    almost certainly have different instances.
     """
     chance = crc32(token.encode()) & ((1 << RANDOM_BITS) - 1)
     return max(1, int(now * 1000) << RANDOM_BITS | chance)

@@ -1,8 +1,8 @@
-"""Keys of addresses between routers, and names that contain the router of their node.
+"""Keys by which routers announce addresses, and names that contain the id of the node's router.
 
-`_topo/0/<id>/…` is at the router with that id and nowhere else, and `_edge/<id>/…` at the edge
-router with that id. Messages to such names find that router even if it announces no receiver. The
-names are those of Dispatch.
+The node `_topo/0/<id>/…` is at the router with that id and nowhere else, and `_edge/<id>/…` at the
+edge router with that id. Messages to such names find that router even if it announces no receiver.
+The names are those of Dispatch.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def address_in(key: str) -> tuple[str, int] | None:
 
 
 def router_in(name: str) -> str | None:
-    """Return the id of the router in a name, or None if the name does not contain one."""
+    """Return the id of the router in a name, or None if the name does not contain an id."""
     found = _TOPOLOGICAL.match(name)
     return None if found is None else found[1]
 
@@ -57,7 +57,7 @@ def is_management_elsewhere(name: str, me: str) -> bool:
 
 
 def edge_key_in(name: str) -> str | None:
-    """Return the key of the edge router in a name, or None if the name does not contain one."""
+    """Return the key of the edge router in a name, or None if the name contains no edge router."""
     found = _AT_EDGE.match(name)
     return None if found is None else EDGE + found[1]
 

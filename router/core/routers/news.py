@@ -1,4 +1,4 @@
-"""News of the network for the log: neighbours, reachable routers, addresses, conflicts."""
+"""Events of the network for the log: neighbours, reachable routers, addresses, conflicts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import attrs
 
 @attrs.frozen
 class NeighbourFound:
-    """New neighbour: messages go to it from now on, over the connection with this number."""
+    """Event: a router has become a neighbour, over the connection with this number."""
 
     router: str
     connection: int
@@ -16,7 +16,7 @@ class NeighbourFound:
 
 @attrs.frozen
 class NeighbourCostChanged:
-    """Change of the cost of the connection to a neighbour from `before` to `cost`."""
+    """Event: the cost of the connection to a neighbour has changed from `before` to `cost`."""
 
     router: str
     connection: int
@@ -26,7 +26,10 @@ class NeighbourCostChanged:
 
 @attrs.frozen
 class NeighbourMeasured:
-    """Shortest of the last round trips to a neighbour, over the connection in use."""
+    """Event: the round trip to a neighbour was measured.
+
+    `round_trip_s` is the shortest of the last round trips.
+    """
 
     router: str
     cost: int
@@ -35,16 +38,16 @@ class NeighbourMeasured:
 
 @attrs.frozen
 class NeighbourLost:
-    """Loss of a neighbour: no connection leads to it any more."""
+    """Event: a router is no longer a neighbour, because no connection leads to it any more."""
 
     router: str
 
 
 @attrs.frozen
 class RoutersChanged:
-    """Change of the reachable routers: `came` are new, and `went` are no longer reachable.
+    """Event: the routers `came` have become reachable, and the routers `went` unreachable.
 
-    `known` is how many can be reached now.
+    `known` is how many routers can be reached now.
     """
 
     came: tuple[str, ...]
@@ -54,7 +57,10 @@ class RoutersChanged:
 
 @attrs.frozen
 class TableChanged:
-    """Number of addresses whose receivers at a router have changed."""
+    """Event: a router has announced that its receivers have changed.
+
+    `addresses` is how many addresses the change concerns.
+    """
 
     router: str
     addresses: int
@@ -62,7 +68,10 @@ class TableChanged:
 
 @attrs.frozen
 class DuplicateRouterId:
-    """Conflict of two routers with one id: `what` shows it, and was seen `times` times."""
+    """Event: two routers have the same id.
+
+    `what` is the evidence, which was found `times` times.
+    """
 
     router: str
     what: str
@@ -71,11 +80,11 @@ class DuplicateRouterId:
 
 @attrs.frozen
 class AnnouncementsIgnored:
-    """Announcements of another router that are ignored because they exceed a limit.
+    """Event: announcements of another router are ignored because they exceed a limit.
 
     `what` says whether they are about `routers` or `addresses`. `router` is the neighbour that
-    announces the routers, or the router whose addresses they are. `kept` is how many are kept, and
-    `most` the limit: a number, or with `in_octets` an amount of memory.
+    announces the routers, or the router that has the addresses. `kept` is how many are kept, and
+    `most` the limit: a count, or with `in_octets` an amount of memory.
     """
 
     what: str

@@ -1,9 +1,9 @@
 """Counters of the deliveries that came from other routers, or went on to them.
 
 Forwarding counts each delivery when it is received and when it is sent, for all kinds of peers. The
-counts of links show how many of these came from other routers or went to them. They are added to
-the counters of the address when a link leaves it (`link_over`), and on request for links that are
-still there. Nothing here runs per message.
+counts of links show how many of these deliveries came from other routers or went to them. A link's
+count is added to its address's counters when the link leaves the address (`link_over`), and on
+request while the link is still there. Nothing here runs per message.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MOST_PASSED: Final = 10_000
 
 
 def link_over(counters: Counters, link: Link) -> None:
-    """Count a link's deliveries as those of routers or of containers, if its peer is one.
+    """Count a link's deliveries as traffic of routers or of containers, if the peer is one of them.
 
     Call it once for the counters of the link's address, when the link leaves that address.
     """
@@ -74,7 +74,7 @@ def left(counters: Counters) -> int:
 
 
 class TransitCounts:
-    """Numbers of deliveries from one router to another through this one, by address key."""
+    """Count of the deliveries that passed this router between two others, by address key."""
 
     def __init__(self, wanted: Mapping[str, object]) -> None:
         # the keys for which any router of the network has receivers
@@ -102,7 +102,7 @@ class TransitCounts:
             self._over = Counter({k: n for k, n in self._over.items() if k in self._wanted})
 
     def count_of(self, key: str) -> int:
-        """Return how many deliveries for a key have passed, on present and former transits."""
+        """Return how many deliveries for an address key have passed, over all transits so far."""
         ways = self._ways.get(key, ())
         return self._over[key] + sum(total_counters(address).to_routers for address in ways)
 

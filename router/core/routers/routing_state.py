@@ -48,10 +48,10 @@ def mobile_key(name: str, phase: str = "0") -> str:
 
 @attrs.frozen
 class Interest:
-    """Fact that a router has a receiver of an address.
+    """Interest of a router in an address: the router has a receiver of the address.
 
-    `treatment` is the treatment of the address there, such as `address.CLOSEST`. `shows` says
-    whether a receiver there gets the router annotations of messages.
+    `treatment` is the treatment of the address at that router, such as `address.CLOSEST`. `shows`
+    says whether a receiver there gets the router annotations of messages.
     """
 
     treatment: int
@@ -64,7 +64,7 @@ Place: TypeAlias = tuple[int, str, Interest]
 
 @attrs.frozen
 class Path:
-    """Path to a router: the neighbour that it leads through, and the sum of its costs."""
+    """Path to a router: the neighbour that is the first hop, and the total cost."""
 
     via: str
     cost: int
@@ -74,8 +74,8 @@ class Path:
 class Branch:
     """Part of a tree that is reached through one child.
 
-    `digest` tells different trees apart; `routers` are all routers in this part, including the
-    child.
+    `routers` are all routers in this part, including the child. `digest` differs between parts that
+    are not the same.
     """
 
     child: str
@@ -147,7 +147,7 @@ class RoutingState:
             watcher()
 
     def set_interest(self, router: str, key: str, interest: Interest | None) -> None:
-        """Set the interest of a reachable router in a key; None removes it."""
+        """Set a reachable router's interest in the address with a key, or remove it (None)."""
         routers = self.wanted.get(key)
         if interest is not None:
             if routers is None:
@@ -175,7 +175,10 @@ class RoutingState:
             watcher(key)
 
     def _only(self, router: str, interest: Interest) -> dict[str, Interest]:
-        """Return a router's entry for an interest, shared by keys that no other router wants."""
+        """Return the entry for a key that only `router` wants, with this interest.
+
+        Such keys share one entry, because there may be very many.
+        """
         found = self._alone.get((router, interest))
         if found is None:
             found = self._alone[router, interest] = {router: interest}
@@ -196,7 +199,7 @@ class RoutingState:
         return self._tree_of(root)
 
     def count(self, key: str) -> int:
-        """Return the number of routers that have receivers for a key."""
+        """Return how many routers have receivers for a key."""
         return len(self.wanted.get(key, ()))
 
     def places(self, key: str) -> list[Place]:
@@ -204,7 +207,7 @@ class RoutingState:
         return self._nearest(key, None)
 
     def nearest(self, key: str) -> list[Place]:
-        """Return the first NEAREST of the `places` of a key; do not change the list."""
+        """Return the first NEAREST of the `places` of a key; the caller may not change the list."""
         found = self._found.get(key)
         if found is None:
             if len(self._found) >= MAX_CACHED_KEYS:
@@ -223,7 +226,7 @@ class RoutingState:
     # Written by the core.
 
     def set_own_interest(self, key: str, interest: Interest | None) -> None:
-        """Set the interest of this router in a key; None removes it."""
+        """Set this router's interest in the address with a key, or remove it (None)."""
         if self.own_interests.get(key) == interest:
             return
         if interest is None:
@@ -234,7 +237,7 @@ class RoutingState:
         self.on_own_change()
 
     def take_own_changes(self, most: int | None = None) -> Iterable[tuple[str, Interest | None]]:
-        """Return the changes of interest here since the last call, for `most` keys at most.
+        """Return changes of this router's interest since the last call, for at most `most` keys.
 
         The interest is None for keys that are no longer wanted.
         """

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 class Edges(Protocol):
-    """Edge routers as known to a router; classes of `control.edge` implement it."""
+    """Interface to a router's knowledge of edge routers; classes of `control.edge` implement it."""
 
     def is_unreachable(self, name: str) -> bool:
         """Return whether a name leads to a router that no interior router and no edge knows."""
 
 
 class JoinedNetwork(Protocol):
-    """Network that a router belongs to, or may join; `Network` of `core.network` implements it."""
+    """Network that a router belongs to or may join; implemented by `core.network.Network`."""
 
     reach: RoutingState
     is_on: bool
@@ -34,7 +34,8 @@ class JoinedNetwork(Protocol):
 def why_unreachable(network: JoinedNetwork, name: str) -> str | None:
     """Describe the router that a name leads to, if that router cannot be found.
 
-    Returns None if the router is there or may be there, or if the name does not lead to a router.
+    Returns None if the router can be reached or may be reachable, or if the name does not lead to a
+    router.
     """
     router, edge = router_in(name), edge_key_in(name)
     if network.is_on and router is not None:

@@ -26,7 +26,10 @@ class AttributesOf(Generic[E]):
     def identified(
         name: Callable[[E], object], identity: Callable[[E], object], of: str
     ) -> Iterator[Attribute[E]]:
-        """Yield the three attributes that every entity has: name, identity and type."""
+        """Yield the three attributes that every entity has: name, identity and type.
+
+        `of` is the name of the entity type.
+        """
         yield Attribute("name", "string", "Its name.", name)
         yield Attribute("identity", "string", "Its identity, unique within its type.", identity)
         yield Attribute("type", "string", "Its type.", constant(PREFIX + of))

@@ -20,8 +20,8 @@ from router.management.views import RouterView
 class AutoLinkState:
     """State of an auto-link; `now` is on the engine's clock.
 
-    `lines` are its links, attached or not, one for each connection to its container. The first line
-    determines the status, and the one that failed last determines the error.
+    `lines` has its links, attached or not, one for each connection to its container. The first of
+    them determines the status, and the one that failed last determines the error.
     """
 
     rule: AutoLinkRule
@@ -36,13 +36,13 @@ class AutoLinkState:
 
     @property
     def failed(self) -> Line | None:
-        """Return the line that failed last, or None."""
+        """Return the link that failed last, or None."""
         failed = [line for line in self.lines if line.failed_at]
         return max(failed, key=lambda line: line.failed_at, default=None)
 
     @property
     def error(self) -> str | None:
-        """Return the last error as the container describes it, or else its condition, or None."""
+        """Return the last error's description, or its condition; None if there was no error."""
         failed = self.failed
         if failed is None:
             return None

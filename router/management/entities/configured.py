@@ -36,15 +36,16 @@ ConfiguredType: TypeAlias = EntityType[object]
 def named_type(
     kind: str, meaning: str, of: str, live: Iterable[Attribute[object]] = ()
 ) -> ConfiguredType:
-    """Return the type for the configuration entity `of`, whose name is its identity.
+    """Return the entity type for a configuration entity that is identified by its name.
 
-    `live` are additional attributes, for its live state.
+    `of` names the configuration entity, such as `plugin`. `live` has additional attributes, which
+    show the live state.
     """
     return _type(kind, meaning, of, _name, _name, live=live)
 
 
 def _place(of: str) -> Callable[[object], str]:
-    """Return a function that reads the identity of a listener or connector; `of` says which."""
+    """Return a function that reads an entity's identity; `of` is `listener` or `connector`."""
 
     def read(entity: object) -> str:
         settings = settings_of(entity)
@@ -64,10 +65,11 @@ def _type(
     *absent: str,
     live: Iterable[Attribute[object]] = (),
 ) -> ConfiguredType:
-    """Return the type for the configuration entity `of`.
+    """Return the entity type for a configuration entity.
 
-    `absent` are attributes of Dispatch that have no value here. `live` are additional attributes,
-    for the entity's live state.
+    `of` names the configuration entity, such as `listener`. `identity` and `name` read these
+    attributes. `absent` has the names of attributes that the type has only in Dispatch. `live` has
+    additional attributes, which show the live state.
     """
     entity = configured_entity(of)
     given = attrs.fields_dict(entity.settings).get("name")
@@ -144,7 +146,7 @@ CONFIGURED_LINK_ROUTE: Final = _type(
 
 
 def _with_phase(entity_type: ConfiguredType) -> ConfiguredType:
-    """Return the type with a phase that is read from the live state if none is configured."""
+    """Return the type with a phase attribute that shows the live phase if none is configured."""
     attributes = tuple(
         attrs.evolve(each, read=read_phase) if each.name == "phase" else each
         for each in entity_type.attributes

@@ -20,7 +20,7 @@ class LinkRouteState:
 
     @property
     def containers(self) -> list[str]:
-        """Return the ids of the connected containers."""
+        """Return the container-ids of the connected containers."""
         ids = (str(connection.remote_open.container_id) for connection in self.way.outlets)
         return list(dict.fromkeys(ids))
 

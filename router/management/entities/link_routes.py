@@ -110,14 +110,18 @@ CONNECTION_LINK_ROUTE: Final = EntityType[ConnectionLinkRoute](
 class LinkRouteView(LinkRouteState):
     """View of any link route.
 
-    `number` is that of the connection that requested the link route, None if it is configured.
+    `number` is the number of the connection that requested the link route, None if the link route
+    is configured.
     """
 
     number: int | None
 
     @property
     def identity(self) -> str:
-        """Return the identity: the name, after the number of the connection that requested it."""
+        """Return the entity's identity, which contains the link route's name.
+
+        The number of the connection that requested the link route, if any, precedes the name.
+        """
         scope = "" if self.number is None else f"connection/{self.number}/"
         return f"router.linkRoute/{scope}{self.way.rule.name}"
 
@@ -182,7 +186,7 @@ LINK_ROUTE: Final = EntityType[LinkRouteView](
 
 @attrs.frozen
 class LinkRouteAddress:
-    """Address for a link route's pattern; Dispatch lists it with the addresses of messages."""
+    """Address that stands for a link route's pattern; Dispatch lists it with other addresses."""
 
     route: Route
     # the address has no counters
@@ -198,19 +202,19 @@ class LinkRouteAddress:
 
     @property
     def key(self) -> str:
-        """Return the pattern after its class letter: C or E for `in`, D or F for `out`."""
+        """Return the pattern, preceded by a class letter: C or E for `in`, D or F for `out`."""
         return key_of(self.route)
 
     @property
     def containers(self) -> int:
-        """Return the number of connections that lead to its containers."""
+        """Return how many connections lead to the link route's containers."""
         return self.route.containers
 
     @property
     def remote_routers(self) -> list[str]:
         """Return the other routers that have containers for the link route.
 
-        Edge routers that are connected to this router count as containers.
+        Edge routers that are connected to this router are left out: they count as containers.
         """
         outlets = self.route.far.values()
         return sorted(

@@ -1,4 +1,4 @@
-"""Entity types of the log: the levels of each module, and the numbers of lines."""
+"""Entity types of the log: the levels of each module, and how many lines there were."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ ModuleLog = tuple[Module, Journal]
 
 
 def logs(router: RouterView) -> list[ModuleLog]:
-    """Return what `log` entities are read from: each module with the journal, DEFAULT last."""
+    """Return the objects that `log` entities are read from: modules with journal, DEFAULT last."""
     return [(module, router.journal) for module in router.journal.modules.values()]
 
 
 def log_counts(router: RouterView) -> list[Module]:
-    """Return what `logStats` entities are read from: the modules, DEFAULT last."""
+    """Return the objects that `logStats` entities are read from: the modules, DEFAULT last."""
     return list(router.journal.modules.values())
 
 

@@ -23,7 +23,7 @@ MOST_ORIGINS: Final = 64
 
 @attrs.frozen
 class Node:
-    """Router as known to this one; `known` is its record in the routing protocol."""
+    """Router as this router knows it; `known` is its record in the routing protocol."""
 
     known: views.RouterView
     index: int
@@ -47,12 +47,12 @@ class Node:
 
     @property
     def name(self) -> str:
-        """Return the name of its entity."""
+        """Return the name of the entity for this router."""
         return f"router.node/{self.known.router}"
 
     @property
     def next_hop(self) -> str | None:
-        """Return the next hop as Dispatch does: None for a neighbour, (self) for this router."""
+        """Return the next hop as Dispatch does: None for a neighbour, (self) for the own router."""
         if self.is_self:
             return SELF
         via = self.known.via
@@ -93,9 +93,9 @@ def other_nodes(router: RouterView) -> list[str]:
 
 
 def _origins(reach: RoutingState) -> dict[str, list[str]]:
-    """Return, for each router, the routers whose messages to it pass through this one.
+    """Return, by destination, the routers whose messages to the destination pass this router.
 
-    Return nothing if there are too many routers to find that out.
+    Return nothing if there are so many routers that finding this out takes too long.
     """
     found: dict[str, list[str]] = {}
     for root in sorted(reach.paths) if len(reach.paths) <= MOST_ORIGINS else ():

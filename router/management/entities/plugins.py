@@ -115,7 +115,10 @@ def _reader(name: str) -> Callable[[_Entity], object]:
 
 
 def _source(plugins: Plugins, plugin: str, reported: ReportedType, kind: str) -> _Source:
-    """Return a function that yields the entities of a type, and stops the plugin if it raises."""
+    """Return a function that yields the entities of a reported type.
+
+    If the plugin's code raises meanwhile, the function stops the plugin.
+    """
 
     def entities(_: object) -> Iterator[_Entity]:
         try:
@@ -132,7 +135,10 @@ def _source(plugins: Plugins, plugin: str, reported: ReportedType, kind: str) ->
 
 
 def _checked(values: Mapping[str, object], kind: str) -> Mapping[str, object]:
-    """Return the values of an entity; raise ValueError or TypeError if AMQP cannot carry them."""
+    """Return a reported entity's values; raise ValueError or TypeError if they are invalid.
+
+    An entity needs a name, and AMQP must be able to carry all values.
+    """
     name = values.get("name")
     if not isinstance(name, str) or not name:
         raise ValueError(f"an entity of {kind} needs a name: non-empty text")

@@ -1,4 +1,4 @@
-"""Addresses that other routers of the network have announced, and that are unused here."""
+"""Addresses that other routers of the network have announced, and that this router does not use."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class RemoteAddress:
 
     @property
     def distribution(self) -> str:
-        """Return the distribution at the first of the routers that have receivers."""
+        """Return the distribution that the first router with receivers, by name, has announced."""
         return TREATMENT_NAMES[self.interests[self.remote_routers[0]].treatment]
 
     @property
@@ -41,13 +41,13 @@ class RemoteAddress:
 
 
 def remote_addresses(router: RouterView) -> Iterator[RemoteAddress | None]:
-    """Yield the remote addresses, and None for each announced key that is not one."""
+    """Yield each remote address, and None for each announced key without a remote address."""
     for key in list(router.observed.forwarder.reach.wanted):
         yield remote_address(router, key)
 
 
 def remote_address(router: RouterView, key: str) -> RemoteAddress | None:
-    """Return the remote address with this key; None if it does not exist or is in use here."""
+    """Return the remote address with this key; None if there is none, or this router uses it."""
     observed = router.observed
     interests = observed.forwarder.reach.wanted.get(key)
     if not interests or not key.startswith(MOBILE):

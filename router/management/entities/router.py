@@ -28,7 +28,7 @@ _OF: Final = AttributesOf[RouterView]()
 
 
 def _process_bytes(field: int, _: object) -> int | None:
-    """Return the process's virtual (field 0) or resident memory (1) in octets, or None."""
+    """Return how many octets of memory the process has, virtual (0) or resident (1), or None."""
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[field])
     except (OSError, ValueError, IndexError):
@@ -92,7 +92,7 @@ _HELD: Final[tuple[tuple[str, str, Callable[[RouterView], object]], ...]] = (
 
 
 def _router_setting(attribute: Attribute[object]) -> Attribute[RouterView]:
-    """Return the attribute of a router setting, read from the router's view."""
+    """Return the attribute of a router setting, changed so that it is read from a `RouterView`."""
     own_id = attribute.name == "id"
 
     def read(router: RouterView) -> object:
@@ -153,7 +153,10 @@ def _network(view: RouterView) -> Neighbours | None:
 
 
 def _seen(read: Callable[[LastAnomalies], object]) -> Callable[[RouterView], object]:
-    """Return a function that reads the network's last anomalies (None outside a network)."""
+    """Return a reader that applies `read` to the network's last anomalies.
+
+    The reader returns None if the router is not part of a network.
+    """
 
     def read_seen(view: RouterView) -> object:
         network = _network(view)
@@ -163,7 +166,10 @@ def _seen(read: Callable[[LastAnomalies], object]) -> Callable[[RouterView], obj
 
 
 def _seen_s(when: Callable[[LastAnomalies], float | None]) -> Callable[[RouterView], int | None]:
-    """Return a reader of the seconds since something was seen; None if it never was."""
+    """Return a reader for the seconds since an anomaly; the reader returns None if there was none.
+
+    `when` returns the time of the anomaly, or None.
+    """
 
     def read_s(view: RouterView) -> int | None:
         network = _network(view)

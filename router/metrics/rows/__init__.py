@@ -1,1 +1,1 @@
-"""Rows of the catalogue, in one module for each subject."""
+"""Rows of the catalogue of metrics, in one module for each subject."""

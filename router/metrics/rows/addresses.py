@@ -14,7 +14,7 @@ from router.metrics.rows.deliveries import outcomes_of
 def by_address(
     read: Callable[[AddressReading], float],
 ) -> Callable[[Reading], Iterable[Sample]]:
-    """Return a reader that takes one number from each address."""
+    """Return a reader with a sample for each address, whose value is what `read` returns."""
     return lambda reading: (((each.label,), read(each)) for each in reading.addresses)
 
 

@@ -1,4 +1,4 @@
-"""Metrics of all deliveries together: their number, their outcomes, and those that wait."""
+"""Metrics of all deliveries together: how many there are, their outcomes, and how many wait."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Advice on the costs of connections between routers, from measurements on them."""
+"""Advice on the costs of connections between routers, based on measurements."""

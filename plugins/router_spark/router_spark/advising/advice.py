@@ -15,7 +15,7 @@ VERSION: Final = 1
 def as_data(
     observed: Observed, proposals: Sequence[Proposal], made: datetime, valid: timedelta
 ) -> dict[str, Any]:
-    """Return advice, and the measurements for it, as JSON data. `made` has a time zone."""
+    """Return advice, with the measurements behind it, as JSON data; `made` needs a time zone."""
     return {
         "version": VERSION,
         "made": made.isoformat(timespec="seconds"),

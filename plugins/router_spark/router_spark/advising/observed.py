@@ -9,7 +9,7 @@ from router_spark.advising.routes import Pair
 
 @attrs.frozen
 class Direction:
-    """Sampled messages that passed a line in one direction.
+    """Measurements of one direction of a line, from the messages that were sampled there.
 
     `per_s` is the rate of all messages, estimated from the samples and their shares. One round trip
     in ten takes less than `least_ms`; `mean_ms` is the mean. If `is_now` is false, no message has
@@ -25,7 +25,7 @@ class Direction:
 
 @attrs.frozen
 class CostChange:
-    """Cost of a line since `time_us`, in microseconds since 1970."""
+    """Cost that a line has had since `time_us`, which is in microseconds since 1970."""
 
     time_us: int
     cost: int
@@ -33,11 +33,11 @@ class CostChange:
 
 @attrs.frozen
 class Line:
-    """Connection between two routers. `costs` are its costs so far, the present one last.
+    """Connection between two routers. `costs` are its costs so far, with the present one last.
 
     `there` is the direction from the first router of `pair` to the second, `back` the opposite one.
-    Each is None if no message was sampled there. `idle_ms` is the least round trip of control
-    messages, or None if the routers have not measured it.
+    A direction is None if no message was sampled in it. `idle_ms` is the least round trip of
+    control messages, or None if the routers have not measured it.
     """
 
     pair: Pair
@@ -48,18 +48,18 @@ class Line:
 
     @property
     def cost(self) -> int:
-        """Return the present cost."""
+        """Return the present cost of the line."""
         return self.costs[-1].cost
 
     @property
     def samples(self) -> int:
-        """Return the number of samples in both directions."""
+        """Return how many messages were sampled in both directions together."""
         return sum(each.samples for each in (self.there, self.back) if each is not None)
 
 
 @attrs.frozen
 class Measured:
-    """Time that messages have spent on lines, in milliseconds: mean and standard error."""
+    """Mean time that messages have spent on lines, with its standard error, in milliseconds."""
 
     samples: int
     mean_ms: float
@@ -68,10 +68,10 @@ class Measured:
 
 @attrs.frozen
 class Demand:
-    """Messages that enter the network at one router and leave it at another.
+    """Demand for routes: messages that enter the network at `ingress` and leave it at `egress`.
 
-    `now` was measured after the last change of costs, `before` between that change and the
-    previous one.
+    `now` is the time on lines that was measured after the last change of costs, `before` the one
+    between that change and the previous one.
     """
 
     ingress: str
@@ -83,7 +83,7 @@ class Demand:
 
 @attrs.frozen
 class Observed:
-    """Lines and demands of a network. `changed` are the lines whose costs changed last."""
+    """Observed lines and demands of a network. `changed` are the lines whose costs changed last."""
 
     lines: tuple[Line, ...]
     demands: tuple[Demand, ...]

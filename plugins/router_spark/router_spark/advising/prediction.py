@@ -1,8 +1,8 @@
-"""Predict how long messages take with other costs, from the times and loads of lines.
+"""Predict how long messages take with other costs, from the measured times and loads of lines.
 
 A line's round trip is the sum of its least round trip and the time that messages wait for each
 other. The wait is that of a queue with random arrivals (M/M/1) whose service rate follows from the
-measured wait. If no wait was measured on a line, none is assumed up to a trusted rate: twice the
+measured wait. If no wait was measured on a line, no wait is assumed up to a trusted rate: twice the
 highest rate that was measured on any line without a wait.
 """
 
@@ -30,9 +30,10 @@ HIGHEST_LOAD: Final = 0.95
 
 @attrs.frozen
 class Queue:
-    """One direction of a line: its least round trip, and its service rate in messages per second.
+    """Queueing model of one direction of a line.
 
-    If the service rate `is_known`, messages wait as in an M/M/1 queue. Otherwise it is assumed, and
+    `least_ms` is the round trip without a wait, and `service_per_s` the service rate. If the
+    service rate `is_known`, messages wait as in an M/M/1 queue. Otherwise the rate is assumed, and
     messages wait only above it. `background_per_s` is the traffic that the line carries in addition
     to the known demands.
     """
@@ -54,7 +55,7 @@ class Queue:
 
 
 def is_queued(direction: Direction) -> bool:
-    """Return whether messages wait for each other in this direction."""
+    """Return whether messages wait for each other in this direction of a line."""
     wait_ms = direction.mean_ms - direction.least_ms
     return wait_ms > WAIT_MS and wait_ms > WAIT_RATIO * direction.least_ms
 
@@ -74,7 +75,7 @@ def _queue_of(direction: Direction, trusted_per_s: float, background_per_s: floa
 
 
 class Model:
-    """Prediction of the mean time that messages spend on lines, for given costs of the lines.
+    """Model that predicts the mean time that messages spend on lines, for given costs of lines.
 
     A line that no sampled message has passed is assumed to have the round trip of its control
     messages or, if that is unknown, the median of the other lines. With `only_measured`, the time
@@ -128,7 +129,7 @@ class Model:
         return Routes({**self.costs, line: cost})
 
     def mean_ms(self, routes: Routes) -> float:
-        """Return the mean time that messages spend on lines; infinite if it is unknown."""
+        """Return the mean time of messages on lines with these routes; infinite if unknown."""
         loads = self._loads(routes, self.demands)
         total = 0.0
         for hop, per_s in loads.items():
@@ -139,7 +140,7 @@ class Model:
         return total / self.total_per_s if self.total_per_s else 0.0
 
     def moved(self, routes: Routes) -> list[Demand]:
-        """Return the demands that would take a path other than their present one."""
+        """Return the demands whose path with these routes differs from their present path."""
         return [
             each
             for each in self.demands
@@ -147,13 +148,13 @@ class Model:
         ]
 
     def is_measured(self, routes: Routes) -> bool:
-        """Return whether sampled messages have passed all lines of these routes."""
+        """Return whether sampled messages have passed all lines that these routes use."""
         paths = [routes.path(each.ingress, each.egress) or () for each in self.demands]
         return all(self.lines[line_between(*hop)].samples for path in paths for hop in path)
 
 
 def time_by_line(model: Model) -> Mapping[Pair, float]:
-    """Return the sum of the times that messages spend on each line, in ms per second."""
+    """Return for each line the total time that messages spend there, in ms per second."""
     return {
         pair: sum(
             each.per_s * each.mean_ms

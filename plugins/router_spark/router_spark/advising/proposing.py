@@ -34,11 +34,11 @@ CERTAIN: Final = 3.0
 
 @attrs.frozen
 class Bounds:
-    """Bounds of advice.
+    """Limits for advice.
 
-    `step` is the largest factor by which a cost is multiplied or divided. Advice requires at least
-    `least_samples` samples of the messages that it would move, and saves at least the share `gain`
-    of the time that messages take. With `only_measured`, no message is led over a line without
+    `step` is the largest factor by which a cost is multiplied or divided. `least_samples` is how
+    many samples of the moved messages a change requires, and `gain` is the minimum share of the
+    time of messages that it saves. With `only_measured`, no message is routed over a line without
     measurements.
     """
 
@@ -53,10 +53,10 @@ class Proposal:
     """Proposed cost for a line.
 
     `cost` is the next step towards `target`. `now_ms` is the present mean time of a message on
-    lines. `then_ms` is the mean time predicted for `target` or, if a change is to be undone, the
-    mean time measured before it. `samples` is the number of samples on which the proposal rests.
-    `moved_per_s` is the rate of messages that would take a different path. `is_measured` is whether
-    sampled messages have passed all lines of the new routes.
+    lines. `then_ms` is the mean time predicted for `target` or, if the proposal undoes a change,
+    the mean time measured before that change. `samples` is the number of samples on which the
+    proposal rests. `moved_per_s` is the rate of messages that would take a different path.
+    `is_measured` is whether sampled messages have passed all lines of the new routes.
     """
 
     line: Line
@@ -71,9 +71,9 @@ class Proposal:
 
 
 def propose(observed: Observed, bounds: Bounds) -> list[Proposal]:
-    """Return proposals that undo the last changes or, if these may stay, at most one other.
+    """Return proposals to undo the last changes if they did harm, otherwise at most one new one.
 
-    Returns an empty list if no change is worth it.
+    The list is empty if no change is worthwhile.
     """
     undone = _undo(observed, bounds)
     if undone:
@@ -86,9 +86,10 @@ def propose(observed: Observed, bounds: Bounds) -> list[Proposal]:
 
 
 def compared(observed: Observed) -> tuple[Measured, Measured] | None:
-    """Return the time on lines before and since the last change, for demands with both times.
+    """Return the mean times on lines before and after the last change of costs.
 
-    Demands are weighted by their present rate. Returns None if there are none to compare.
+    Only demands that were measured both before and after count, weighted by their present rates.
+    Return None if there are no such demands.
     """
     common = [
         (each.per_s, each.before, each.now)
@@ -112,7 +113,7 @@ def _weighted(parts: list[tuple[float, Measured]]) -> Measured:
 
 
 def _undo(observed: Observed, bounds: Bounds) -> list[Proposal]:
-    """Return proposals of the previous costs for the lines changed last, if times got worse."""
+    """Return proposals to undo the last change of costs, if messages have become slower."""
     measured = compared(observed)
     if measured is None:
         return []
@@ -146,7 +147,7 @@ def _undo(observed: Observed, bounds: Bounds) -> list[Proposal]:
 
 
 def _was_undone(line: Line) -> bool:
-    """Return whether the last change of the line undid the change before it."""
+    """Return whether the last change of the line's cost undid the change before."""
     costs = [each.cost for each in line.costs]
     return len(costs) > 2 and costs[-1] == costs[-3]
 
@@ -182,7 +183,7 @@ def _order(proposal: Proposal) -> tuple[float, float, bool, Pair]:
 
 
 def _considered(model: Model) -> list[Line]:
-    """Return the lines on which messages spend the most time, and those with the least."""
+    """Return the lines on which messages spend the most and the least time, or all if few."""
     times = time_by_line(model)
     lines = sorted(model.lines.values(), key=lambda line: (times[line.pair], line.pair))
     return lines if len(lines) <= 2 * MOST_LINES else [*lines[:MOST_LINES], *lines[-MOST_LINES:]]

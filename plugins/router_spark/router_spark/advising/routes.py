@@ -13,20 +13,20 @@ Pair: TypeAlias = tuple[str, str]
 
 
 def line_between(one: str, other: str) -> Pair:
-    """Return the line between two routers."""
+    """Return the line between two routers, as their names in alphabetical order."""
     return (one, other) if one < other else (other, one)
 
 
 @attrs.frozen
 class Tree:
-    """Shortest paths from one router: cost and next hop, by destination."""
+    """Shortest paths from one router: their costs and next hops, by destination."""
 
     cost: dict[str, int]
     via: dict[str, str]
 
 
 class Routes:
-    """Routes for one set of costs, which are given by line."""
+    """Routes through a network for given costs of its lines."""
 
     def __init__(self, costs: Mapping[Pair, int]) -> None:
         self.costs = costs
@@ -69,7 +69,7 @@ class Routes:
         return Tree(cost, via)
 
     def path(self, start: str, end: str) -> list[Pair] | None:
-        """Return the directions that messages take, or None if there is no path."""
+        """Return the hops (sender, receiver) from `start` to `end`, or None if there is no path."""
         hops: list[Pair] = []
         here = start
         while here != end:

@@ -1,4 +1,4 @@
-"""Costs of a line at which routes change."""
+"""Find the costs of a line at which routes change."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST_COSTS: Final = 8
 
 
 def costs_to_try(model: Model, line: Pair) -> list[int]:
-    """Return costs at which some messages start to leave a line, or to use it.
+    """Return costs of a line at which messages leave it, or at which more messages use it.
 
     There are at most `MOST_COSTS` of each.
     """
@@ -33,7 +33,7 @@ def _some(costs: list[int]) -> list[int]:
 
 
 def _leaving(model: Model, line: Pair) -> Iterator[int]:
-    """Yield, for each demand on the line, the least cost at which another path is cheaper."""
+    """Yield, for each demand on the line, the line's least cost that makes another path cheaper."""
     without = Routes({pair: cost for pair, cost in model.costs.items() if pair != line})
     for demand in model.demands:
         path = model.now.path(demand.ingress, demand.egress) or ()
@@ -45,7 +45,7 @@ def _leaving(model: Model, line: Pair) -> Iterator[int]:
 
 
 def _coming(model: Model, line: Pair) -> Iterator[int]:
-    """Yield, for each other demand, the highest cost at which the line makes a cheaper path."""
+    """Yield, for each other demand, the line's highest cost that makes a path over it cheaper."""
     first, second = (model.now.tree(end).cost for end in line)
     for demand in model.demands:
         now = model.now.tree(demand.ingress).cost.get(demand.egress)

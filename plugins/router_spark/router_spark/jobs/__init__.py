@@ -1,1 +1,1 @@
-"""Jobs, as functions of DataFrames that read and write no files."""
+"""Jobs: functions from DataFrames to DataFrames, which read and write no files."""

@@ -41,7 +41,8 @@ COSTS: Final = ("neighbour-found", "neighbour-cost-changed", "neighbour-lost")
 class Epochs:
     """Times of the last two changes of costs, in microseconds since 1970.
 
-    None stands for the beginning of the data. `changed` are the lines of the last change.
+    `last_us` is the last change and `before_us` the change before; None means that there was no
+    such change. `changed` are the lines whose costs changed last.
     """
 
     last_us: int | None = None
@@ -58,10 +59,10 @@ def observe(
 ) -> dict[Case, Observed]:
     """Return the network of each group: its lines, its demands, and the lines changed last.
 
-    The rows of a group have the same values of the columns `keys`. Lines are found in the events of
-    routers; a line that was lost and not found again is omitted. A line's measurements are from the
-    time since costs last changed or, if no message has passed it since then, from earlier. Of the
-    events before `start`, only the costs of lines are used.
+    A group has the rows with the same values of the columns `keys`. Lines are found in the events
+    of routers; a line that was lost and not found again is omitted. A line's measurements are from
+    the time since costs last changed or, if no message has passed the line since then, from
+    earlier. Of the events before `start`, only the costs of lines are used.
     """
     start_us = 0 if start is None else round(start.timestamp() * US_A_S)
     histories = _histories(events, keys, start_us)
@@ -96,7 +97,7 @@ def observe(
 def _idle_ms(
     events: DataFrame, keys: Sequence[str], start_us: int
 ) -> dict[Case, dict[Pair, float]]:
-    """Return the shortest round trip of control messages on each line."""
+    """Return, by group, the shortest round trip of control messages on each line."""
     rows = (
         events.where("kind = 'neighbour-measured'")
         .where(sf.unix_micros("time") >= start_us)
@@ -115,7 +116,7 @@ def _idle_ms(
 
 
 def _histories(events: DataFrame, keys: Sequence[str], start_us: int) -> dict[Case, Histories]:
-    """Return the costs that each line has had, as reported by the first of its routers."""
+    """Return, by group, the costs that each line has had, as reported by one of its routers."""
     by = [*keys, "router", "other_router"]
     earlier = (
         Window.partitionBy(*by).orderBy("time", "seq").rowsBetween(Window.unboundedPreceding, -1)
@@ -146,7 +147,7 @@ def _histories(events: DataFrame, keys: Sequence[str], start_us: int) -> dict[Ca
 
 
 def epochs_of(histories: Histories, settle_us: int) -> Epochs:
-    """Return when costs changed; changes within `settle_us` of the previous one count as one."""
+    """Return when costs last changed; changes at most `settle_us` apart count as one."""
     changes = sorted(
         (each.time_us, pair) for pair, costs in histories.items() for each in costs[1:]
     )
@@ -170,7 +171,7 @@ def _in_phases(
 ) -> DataFrame:
     """Add `phase`: 1 since the last change of costs, 0 between the last two changes, -1 earlier.
 
-    It is null just after a change.
+    The phase is null within `settle_us` after a change.
     """
     rows = [(*case, each.last_us, each.before_us) for case, each in epochs.items()]
     types = dict(passed.dtypes)
@@ -188,7 +189,7 @@ def _in_phases(
 
 
 def _by_direction(passed: DataFrame, keys: Sequence[str]) -> list[Row]:
-    """Return counts and times of each direction of each line in each phase, oldest first."""
+    """Return counts and times of each direction of a line in each phase, oldest phase first."""
     round_trip_ms = sf.col("round_trip_ns") / NS_A_MS
     arrived_us = sf.unix_micros("arrived")
     return (
@@ -219,7 +220,7 @@ def _seconds(rows: Iterable[Row], keys: Sequence[str]) -> dict[tuple[Case, int],
 def _directions(
     rows: Iterable[Row], keys: Sequence[str], seconds: Mapping[tuple[Case, int], float]
 ) -> dict[Case, dict[Pair, Direction]]:
-    """Return each direction of each line, from the newest phase in which messages passed it."""
+    """Return the measurements of each direction of a line, from its newest phase with messages."""
     found: dict[Case, dict[Pair, Direction]] = {}
     for row in rows:
         case, pair = _case(row, keys), (row["sender"], row["receiver"])

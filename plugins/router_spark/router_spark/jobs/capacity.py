@@ -32,7 +32,7 @@ def capacity(flows: DataFrame, limit_per_s: float, least_hours: int = 24) -> Dat
 
 
 def _hourly(flows: DataFrame) -> DataFrame:
-    """Return the deliveries per second of each link in each whole hour, even if there are none."""
+    """Return the deliveries per second of each link in each whole hour, idle ones too."""
     ended = sf.timestamp_micros(sf.unix_micros("interval_start") + sf.col("interval_us"))
     last = flows.agg(sf.date_trunc("hour", sf.max(ended)).alias("last"))
     hours = flows.groupBy(*LINK, sf.date_trunc("hour", "interval_start").alias("hour")).agg(
@@ -66,7 +66,7 @@ def _hourly(flows: DataFrame) -> DataFrame:
 
 
 def _fitted(hourly: DataFrame) -> DataFrame:
-    """Fit a line to each link's hours."""
+    """Fit a straight line to the deliveries per second of each link."""
     return hourly.groupBy(*LINK, "last").agg(
         sf.count("*").alias("hours"),
         sf.avg("x").alias("mean_x"),
@@ -78,7 +78,7 @@ def _fitted(hourly: DataFrame) -> DataFrame:
 
 
 def _forecast(fitted: DataFrame, limit_per_s: float) -> DataFrame:
-    """Compute the times at which the line, and each edge of its band, reach the limit.
+    """Compute the times at which the fitted line, and each edge of its band, reach the limit.
 
     With u in hours from the mean time of the data, and d the limit minus the mean load, the band
     reaches the limit where (slope * u - d)^2 = spread^2 * (1 / hours + u^2 / sxx). There are two
@@ -106,7 +106,7 @@ def _forecast(fitted: DataFrame, limit_per_s: float) -> DataFrame:
 
 
 def _student(freedom: Column) -> Column:
-    """Return Student's t for a 95 % band, from a series: within 1 % from 3 degrees of freedom."""
+    """Return Student's t for a 95 % band, within 1 % for at least 3 degrees of freedom."""
     first = (Z**3 + Z) / 4
     second = (5 * Z**5 + 16 * Z**3 + 3 * Z) / 96
     third = (3 * Z**7 + 19 * Z**5 + 17 * Z**3 - 15 * Z) / 384
@@ -114,7 +114,7 @@ def _student(freedom: Column) -> Column:
 
 
 def _time(holds: Column, u: Column) -> Column:
-    """Return the time `u` hours from the mean time; null unless `holds`, or beyond ten years."""
+    """Return the time `u` hours after the mean time; null if not `holds`, or after ten years."""
     from_end = sf.col("mean_x") + u
     near = holds & (from_end < FARTHEST_HOURS)
     seconds = sf.unix_seconds("last") + sf.round(from_end * HOUR_S)

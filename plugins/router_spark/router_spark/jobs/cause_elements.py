@@ -2,7 +2,7 @@
 
 A line is a connection between two routers. Its time is a round trip: the time from the writing of a
 message until its outcome is known, minus the time that the next router needed until it knew the
-outcome. Each of these is a duration on the monotonic clock of one router. Only `skew` compares wall
+outcome. Both times are measured on the monotonic clock of one router. Only `skew` compares wall
 clocks.
 """
 
@@ -52,13 +52,16 @@ class Limits:
 
 @attrs.frozen
 class Times:
-    """Baseline, and the period that is compared with it."""
+    """Two periods to compare: the baseline, and the period whose changes are to be explained."""
 
     baseline: Period
     period: Period
 
     def phase(self, time: str) -> Column:
-        """Return a column that is 0 in the baseline, 1 in the period, and otherwise null."""
+        """Return a column: 0 if `time` is in the baseline, 1 if in the period, otherwise null.
+
+        `time` is the name of a column.
+        """
         return sf.when(_within(time, self.baseline), 0).when(_within(time, self.period), 1)
 
 
@@ -178,12 +181,12 @@ def _mean(value: str, phase: Column, where: Column | None = None) -> Column:
 
 
 def _shift(where: Column) -> Column:
-    """Return the increase of the mean transit time in one direction, on the wall clocks."""
+    """Return how much the mean transit time in one direction has risen, by the wall clocks."""
     return _mean("under_way", sf.lit(1), where) - _mean("under_way", sf.lit(0), where)
 
 
 def _floors(value: str, end: str, where: Column) -> list[Column]:
-    """Return the number, mean and floor of the times of messages sent to one end of a line."""
+    """Return columns with count, mean and floor of the times of messages to one end of a line."""
     found = []
     for phase in (0, 1):
         kept = sf.when((sf.col("phase") == phase) & where, sf.col(value))
@@ -210,15 +213,15 @@ def _compared(value: str) -> list[Column]:
 def routers(found: DataFrame, keys: Sequence[str]) -> DataFrame:
     """Return each router at the end of a line, with a summary of its lines.
 
-    A router `is_doubtful` if two or more of its lines have risen and none is still. It `is_suspect`
-    if, in addition, none of its lines has a risen floor. (A busy router delays many messages, but
-    some find it idle; a longer line delays all of them.) It `is_slow` if it is suspect and one of
-    its risen lines does not lead to another suspect. A router with one line cannot be told from the
-    line.
+    A router `is_doubtful` if the times of two or more of its lines have risen and none of its lines
+    is still. It `is_suspect` if, in addition, none of its lines has a risen floor. (A busy router
+    delays many messages, but some find it idle; a longer line delays all of them.) It `is_slow` if
+    it is suspect and one of its risen lines leads to a router that is not suspect. A router with a
+    single line is none of these, since the line may be the cause.
 
     A line is still for a router if messages that are sent to the router take no longer than before.
-    Messages from the router do not count: if it stalls, it sends them together when it resumes, and
-    is likely to be running when their outcomes arrive.
+    Messages from the router do not count: if the router stalls, it sends them together when it
+    resumes, and is likely to be running when their outcomes arrive.
     """
     lines = found.where("element = 'line' AND is_measured")
     both = [
@@ -260,8 +263,8 @@ def routers(found: DataFrame, keys: Sequence[str]) -> DataFrame:
 def skewed(found: DataFrame, keys: Sequence[str], limits: Limits) -> DataFrame:
     """Return router, `skew` and `lines` of each router whose wall clock has shifted.
 
-    All lines of such a router are skewed by similar amounts. If it has only one line, the neighbour
-    at its other end must have another line that is not skewed.
+    All lines of such a router are skewed by similar amounts. If the router has only one line, the
+    neighbour at the other end must have another line that is not skewed.
     """
     lines = found.where("element = 'line' AND is_measured").withColumn(
         "is_skewed",

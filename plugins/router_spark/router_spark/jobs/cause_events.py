@@ -1,4 +1,4 @@
-"""Causes found in events: steal wars, redirect loops, flapping lines, and risen costs of lines."""
+"""Find causes in events: steal wars, redirect loops, flapping lines, and risen costs of lines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from router_spark.jobs.cause_elements import Limits, Times, line_name
 
 
 def steal_wars(events: DataFrame, times: Times, keys: Sequence[str], limits: Limits) -> DataFrame:
-    """Return `name` (of the link), `container`, and the number of steals in both periods."""
+    """Return `name` (of the link), `container`, `n0` and `n1` of each steal war.
+
+    `n0` and `n1` are how often the link was stolen in the baseline and in the period.
+    """
     counted = _counted(
         events.where("kind = 'link-stolen'"), times, [*keys, "link_name", "container"]
     )
@@ -20,10 +23,10 @@ def steal_wars(events: DataFrame, times: Times, keys: Sequence[str], limits: Lim
 def redirect_loops(
     events: DataFrame, times: Times, keys: Sequence[str], limits: Limits
 ) -> DataFrame:
-    """Return `name` (an address, or else the client's container) and the number of redirects.
+    """Return `name` (an address, or else the client's container) and `n1` of each redirect loop.
 
     A client is in a loop if a router redirects it to the same target at least twice in the period,
-    and never did so in the baseline.
+    and never did so in the baseline. `n1` is the number of redirects in the period.
     """
     at = [*keys, "container", "address", "router", "target"]
     again = _counted(events.where("kind = 'redirected'"), times, at).where("n1 >= 2 AND n0 = 0")
@@ -35,7 +38,11 @@ def redirect_loops(
 def flapping_lines(
     events: DataFrame, times: Times, keys: Sequence[str], limits: Limits
 ) -> DataFrame:
-    """Return `name` and number of losses of each line, from the end that saw more losses."""
+    """Return `name`, `n0` and `n1` of each line that flaps.
+
+    `n0` and `n1` are how often the line was lost in the baseline and in the period, according to
+    the end that saw more losses.
+    """
     lost = events.where("kind = 'neighbour-lost'").withColumn(
         "name", line_name("router", "other_router")
     )
@@ -47,7 +54,8 @@ def flapping_lines(
 def dearer_lines(events: DataFrame, times: Times, keys: Sequence[str]) -> DataFrame:
     """Return `name`, `cost0` and `cost1` of each line whose cost has risen.
 
-    `cost1` is the last cost found within the period, and `cost0` the last one found before it.
+    `cost1` is the last cost that was reported in the period, and `cost0` the last one before the
+    period.
     """
     is_within = times.phase("time") == 1
     start = times.period.start

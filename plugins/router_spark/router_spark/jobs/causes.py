@@ -42,8 +42,8 @@ def causes(
 
     The confidence, 0 to 1, ranks causes of one kind; it is not a probability. The evidence maps
     names to numbers; times are in milliseconds, rates in deliveries per second. A cause of the kind
-    `clock-skew` explains wrong times but no latency, so its group may have the row `unknown` or
-    `none` as well.
+    `clock-skew` explains wrong times but no latency, so a group with this cause may have the row
+    `unknown` or `none` as well.
     """
     known = Limits() if limits is None else limits
     times, keys = Times(baseline, period), list(groups) or [_ALL]
@@ -141,7 +141,7 @@ def _answer(
     confidence: Column,
     **evidence: Column,
 ) -> DataFrame:
-    """Return rows of the result; the named numbers become the evidence."""
+    """Return rows of the result, in which the keyword arguments become the evidence."""
     numbers: list[Column] = []
     for name, value in evidence.items():
         numbers += [sf.lit(name), value.cast("double")]
@@ -188,8 +188,8 @@ def _slow_elements(parts: DataFrame, at: DataFrame, keys: Sequence[str]) -> Data
 
     A line is slow if both of its routers are cleared. A router is cleared if it has another line
     that is still. It is also cleared if the floor of messages sent to it over the slow line has
-    risen and none of its receivers has: a router that stalls may delay all messages that it sends,
-    but not all messages sent to it.
+    risen and the times of its receivers have not: a router that stalls may delay all messages that
+    it sends, but not all messages sent to it.
 
     A receiver is slow if its floor has risen; otherwise messages may have reached it in bursts.
     """
@@ -273,7 +273,7 @@ def _addresses(
 
 
 def _takers(flows: DataFrame, times: Times, keys: Sequence[str], limits: Limits) -> DataFrame:
-    """Return settled deliveries per second and unsettled deliveries of each receiver."""
+    """Return, by receiver, settled deliveries per second, and how many are unsettled."""
     settled = sum(
         (sf.col(name) for name in ("rejected", "released", "modified")), sf.col("accepted")
     )
@@ -363,7 +363,7 @@ def _wrong_costs(
 
 
 def _with_unknown(named: DataFrame, addresses: DataFrame, keys: Sequence[str]) -> DataFrame:
-    """Add a row for each group without a cause: `unknown` with a drop or rise, otherwise `none`."""
+    """Add a row for each group without a cause: `unknown` if it got worse, otherwise `none`."""
     symptoms = addresses.groupBy(*keys).agg(
         sf.count_if("has_dropped").alias("dropped"), sf.count_if("has_risen").alias("risen")
     )

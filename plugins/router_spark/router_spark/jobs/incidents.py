@@ -12,7 +12,7 @@ MOST_NAMES: Final = 20
 
 @attrs.frozen
 class Limits:
-    """Minimum number of events for each kind of incident, and the gap that ends an incident."""
+    """Minimum counts of events for each kind of incident, and the gap that ends an incident."""
 
     steals: int = 3
     redirects: int = 20
@@ -24,10 +24,11 @@ class Limits:
 
 @attrs.frozen
 class Kind:
-    """Kind of incident: the kind of its events, and the column that they have in common.
+    """Kind of incident, which consists of at least `least` events of the kind `event`.
 
-    That column, `subject`, is None for incidents of the network as a whole, rather than of one
-    router.
+    `subject` is the column whose value these events have in common at one router. It is None if the
+    incident is one of the network as a whole. `names` is what the incident collects from the
+    events.
     """
 
     incident: str
@@ -38,7 +39,7 @@ class Kind:
 
 
 def kinds(limits: Limits) -> tuple[Kind, ...]:
-    """Return all kinds of incidents."""
+    """Return all kinds of incidents, with these limits."""
     routers = sf.concat(_or_none("routers_found"), _or_none("routers_lost"))
     return (
         Kind("steal-war", "link-stolen", "link_name", sf.array("container"), limits.steals),
@@ -62,11 +63,12 @@ def kinds(limits: Limits) -> tuple[Kind, ...]:
 
 
 def incidents(events: DataFrame, limits: Limits | None = None) -> DataFrame:
-    """Return incident, subject, routers, start, end, count and names, in order of time.
+    """Return a row for each incident, in order of time.
 
-    The subject is the link, container or neighbour that the events have in common at one router.
-    `names` are the containers that have stolen a link, the targets of redirects, the error
-    conditions of closed connections, or the routers that were found or lost: at most 20.
+    The columns are incident, subject, routers, start, end, count and names. The subject is the
+    link, container or neighbour that the events have in common at one router. `names` are the
+    containers that have stolen a link, the targets of redirects, the error conditions of closed
+    connections, or the routers that were found or lost: at most 20.
     """
     known = kinds(Limits() if limits is None else limits)
     gap_s = (Limits() if limits is None else limits).gap_s
@@ -88,7 +90,7 @@ def incidents(events: DataFrame, limits: Limits | None = None) -> DataFrame:
 
 
 def _marked(events: DataFrame, known: tuple[Kind, ...]) -> DataFrame:
-    """Return the events of incidents, with the columns by which they are grouped."""
+    """Return the events that incidents consist of, with the columns by which they are grouped."""
     no_text, no_names = sf.lit(None).cast("string"), sf.lit(None).cast("array<string>")
     incident, subject, place, names = no_text, no_text, no_text, no_names
     least = sf.lit(0)

@@ -1,4 +1,4 @@
-"""Deliveries that were not accepted: the reason, and the router or receiver that decided it."""
+"""Deliveries that were not accepted: the reasons, and which routers or receivers decided."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from router_spark.roles import CLIENT_ROLES
 
 
 def losses(deliveries: DataFrame) -> DataFrame:
-    """Return the number of losses by outcome, `decided_by`, reason, router and link.
+    """Count losses by outcome, `decided_by`, reason, router and link.
 
     `router` is the router that decided the outcome or, if a receiver decided it, the router of that
     receiver. If nobody decided it (`aborted` and `unknown`), `router` is the last router that had

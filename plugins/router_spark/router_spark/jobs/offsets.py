@@ -16,7 +16,7 @@ OFFSETS = "router string, reference string, offset_us double, bound_us double"
 
 @attrs.frozen
 class OneWayTime:
-    """Least time from sending by a router to receipt by the next, each on its own wall clock."""
+    """Least time between sending by one router and receipt by the next, by their wall clocks."""
 
     sender: str
     receiver: str
@@ -25,7 +25,7 @@ class OneWayTime:
 
 @attrs.frozen
 class Offset:
-    """Offset by which a router's clock is ahead of the reference; the error is at most `bound_us`.
+    """Time by which a router's clock is ahead of the reference; its error is at most `bound_us`.
 
     Both numbers are None if no messages connect the router with the reference.
     """
@@ -37,7 +37,7 @@ class Offset:
 
 
 def one_way_times(deliveries: DataFrame) -> DataFrame:
-    """Return sender, receiver, `least_us` and the number of messages for each pair of routers."""
+    """Return the least one-way time and the message count for each sender and receiver."""
     is_sent = sf.col("out_role").isin(*ROUTER_ROLES) & sf.col("forward_ns").isNotNull()
     arrived_us = sf.unix_micros("arrived")
     nothing = sf.lit(None).cast("long")
@@ -93,7 +93,7 @@ def offsets(deliveries: DataFrame, reference: str | None = None) -> DataFrame:
 def solve(
     found: Sequence[OneWayTime], routers: Sequence[str], reference: str | None
 ) -> list[Offset]:
-    """Solve for the offsets by least squares, each pair weighted by its round trip."""
+    """Solve for the offsets by least squares; a pair with a shorter round trip weighs more."""
     pairs = _pairs(found)
     names = sorted({*routers, *(name for pair in pairs for name in pair)})
     if not names:
@@ -109,7 +109,7 @@ def solve(
 
 
 def _pairs(found: Sequence[OneWayTime]) -> dict[tuple[str, str], tuple[float, float]]:
-    """Return offset and half the round trip of each pair of routers with messages both ways."""
+    """Return the offset and half the round trip of each pair with messages in both directions."""
     least = {(time.sender, time.receiver): time.least_us for time in found}
     return {
         (a, b): ((there - least[b, a]) / 2, (there + least[b, a]) / 2)
@@ -121,7 +121,7 @@ def _pairs(found: Sequence[OneWayTime]) -> dict[tuple[str, str], tuple[float, fl
 def _connected(
     names: Sequence[str], pairs: Sequence[tuple[str, str]], reference: str | None
 ) -> set[str]:
-    """Return the routers connected with the reference, or the largest group without a reference."""
+    """Return the routers that messages connect with the reference, or else the largest group."""
     neighbours: dict[str, set[str]] = {name: set() for name in names}
     for a, b in pairs:
         neighbours[a].add(b)
@@ -143,7 +143,7 @@ def _least_squares(
     numbers: dict[str, int],
     reference: str,
 ) -> dict[str, tuple[float, float]]:
-    """Return offset and bound of each router of a connected group."""
+    """Return the offset of each router of a connected group, with the bound of its error."""
     equations = np.zeros((len(pairs), len(numbers)))
     measured, half_trips = np.zeros(len(pairs)), np.zeros(len(pairs))
     for row, ((a, b), (offset, half_trip)) in enumerate(pairs):

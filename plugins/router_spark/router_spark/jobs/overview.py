@@ -10,7 +10,7 @@ RANKS = ("p50", "p95", "p99")
 
 
 def outcomes_over_time(flows: DataFrame, step_s: int) -> DataFrame:
-    """Return exact numbers of deliveries sent by clients, and of those not accepted, by time step.
+    """Count deliveries from clients, and those that were not accepted, by time step.
 
     `time_s` is the start of a step, in seconds since 1970.
     """
@@ -25,7 +25,7 @@ def outcomes_over_time(flows: DataFrame, step_s: int) -> DataFrame:
 
 
 def load_of_lines(flows: DataFrame) -> DataFrame:
-    """Return sender, receiver and deliveries for each direction between connected routers."""
+    """Return the deliveries from each router (`sender`) to each neighbour (`receiver`)."""
     sent = flows.where(sf.col("role").isin(*ROUTER_ROLES) & (sf.col("direction") == "out"))
     return (
         sent.groupBy(sf.col("router").alias("sender"), sf.col("container").alias("receiver"))
@@ -35,7 +35,7 @@ def load_of_lines(flows: DataFrame) -> DataFrame:
 
 
 def settle_times(deliveries: DataFrame) -> DataFrame:
-    """Return p50, p95 and p99, in ns, of the time until an outcome, by the client's router."""
+    """Return, by the client's router, p50, p95 and p99 of the time until an outcome, in ns."""
     quantiles = sf.percentile_approx("settle_ns", [0.5, 0.95, 0.99], 1000)
     return (
         deliveries.where("hop = 1 AND settle_ns IS NOT NULL")
@@ -47,7 +47,7 @@ def settle_times(deliveries: DataFrame) -> DataFrame:
 
 
 def changes(now: DataFrame, before: DataFrame, top: int = 10) -> DataFrame:
-    """Return the addresses whose number of deliveries from clients has changed the most."""
+    """Return the addresses whose counts of deliveries from clients have changed the most."""
     return (
         _by_address(now, "now")
         .join(_by_address(before, "before"), "address", "full")

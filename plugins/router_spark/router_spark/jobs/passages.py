@@ -18,9 +18,9 @@ def passages(
 
     Returns the keys, `trace_id`, `hop` and `arrived` (of the sender's row), `sender`, `receiver`,
     `share`, `round_trip_ns` and `one_way_us`. The round trip is the time from the writing of the
-    message until the sender knew its outcome, less the time that the receiver needed to know it.
-    Each of these is measured on one clock. The one-way time compares the wall clocks of both
-    routers.
+    message until the sender knew its outcome, minus the time that the receiver needed until it knew
+    the outcome. Both times are measured on the monotonic clock of one router. The one-way time
+    compares the wall clocks of both routers.
 
     Only connections with one of `roles` are included, and only messages whose outcome was decided
     by their receiver. Messages that pass twice are omitted, since their rows cannot be told apart.

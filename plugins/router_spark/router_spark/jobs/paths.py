@@ -1,7 +1,7 @@
 """Paths of sampled messages, and the places where messages were lost.
 
-Everything is aggregated as numbers, for which Spark uses hash tables and needs no sort: a router is
-represented by its position in the sorted list of all names.
+All values are aggregated as numbers, for which Spark uses hash tables and needs no sort. A router
+is represented by its position in the sorted list of all names.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def paths(deliveries: DataFrame, most_hops: int = MOST_HOPS) -> DataFrame:
 def entered_within(found: DataFrame, start: datetime | None, end: datetime | None) -> DataFrame:
     """Return the traces that entered the network in a period, and those without a first hop.
 
-    Read a longer period than this, so that the rows of messages at their last routers are included.
+    `found` should be from a longer period, so that it includes the last routers of these traces.
     """
     if start is not None:
         found = found.where(sf.col("arrived").isNull() | (sf.col("arrived") >= sf.lit(start)))
@@ -54,7 +54,7 @@ def entered_within(found: DataFrame, start: datetime | None, end: datetime | Non
 
 
 def next_router() -> Column:
-    """Return the router that a delivery was sent to; null if it left the network or stayed."""
+    """Return the router that a delivery was sent to; null if it was sent to no router."""
     return sf.when(sf.col("out_role").isin(*ROUTER_ROLES), sf.col("out_container"))
 
 
@@ -66,7 +66,7 @@ def _names(deliveries: DataFrame) -> DataFrame:
 
 
 def _coded(deliveries: DataFrame, names: DataFrame) -> DataFrame:
-    """Return narrow rows: a `passage` for each row, and values known only at the first router.
+    """Return narrow rows, with a `passage` and values that are known only at the first router.
 
     A passage is a number. It has the hop in its high bits, so that the greatest passage is that of
     the last hop. Next are the code of the router, the code of the next router plus 1 (0 if there is
@@ -104,7 +104,7 @@ def _coded(deliveries: DataFrame, names: DataFrame) -> DataFrame:
 
 
 def _traces(rows: DataFrame, most_hops: int) -> DataFrame:
-    """Aggregate the rows of each trace to numbers."""
+    """Aggregate the narrow rows of each trace to one row of numbers."""
     passage = sf.col("passage")
     passed_on = _next_of(passage) > 0
     codes = [
@@ -173,7 +173,7 @@ def _code_of(passage: Column) -> Column:
 
 
 def _next_of(passage: Column) -> Column:
-    """Return the code of the next router plus 1, or 0."""
+    """Return the code of a passage's next router plus 1, or 0 if there is none."""
     return _bits(sf.shiftright(passage, 1))
 
 

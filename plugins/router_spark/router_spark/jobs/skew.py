@@ -47,7 +47,7 @@ def link_balance(flows: DataFrame) -> DataFrame:
 def _ranked(rows: DataFrame, name: str, top: int) -> DataFrame:
     """Return the first `top` rows of each direction: rank, deliveries, `share` and `top_share`.
 
-    `share` is the share of all deliveries; `top_share` is that of this and all higher ranks.
+    `share` is a row's share of all deliveries; `top_share` is the sum of shares up to this rank.
     """
     everything = Window.partitionBy("direction")
     by_load = everything.orderBy(sf.desc("deliveries"), name)

@@ -18,7 +18,7 @@ SENT = ("origin_container", "address", "share")
 def totals(flows: DataFrame) -> DataFrame:
     """Return the exact totals that each client has sent (`in`) and received (`out`), by address.
 
-    Returns direction, container, role, address (null for anonymous senders) and the counters of
+    Returns direction, container, role, address (null for anonymous senders) and the counters in
     flow records.
     """
     return (
@@ -58,7 +58,7 @@ def weight() -> Column:
 
 
 def sampling_variance() -> Column:
-    """Return the variance that a row adds to an estimated sum; rows are sampled independently."""
+    """Return the variance that a sampled row, independent of others, adds to an estimate."""
     return (1 - sf.col("share")) / (sf.col("share") * sf.col("share"))
 
 
@@ -214,7 +214,7 @@ def _fit_to_both(cells: DataFrame, received: DataFrame, rounds: int) -> DataFram
 
 
 def _part(spread: Column, window: WindowSpec) -> Column:
-    """Return a cell's part of the variance of its side, or 0 if nothing is uncertain."""
+    """Return a cell's share of the variance in its window, or 0 if the variance is 0."""
     return sf.coalesce(sf.try_divide(spread, sf.sum(spread).over(window)), sf.lit(0.0))
 
 
