@@ -66,7 +66,7 @@ class HostFairQueue(Generic[T]):
         Raises LookupError if there are no members.
         """
         if not self._count:
-            raise LookupError("no host has a member")
+            raise LookupError("the queue has no members")
         return next(iter(self._by_size[-1]))
 
     def oldest(self, host: str) -> T:

@@ -1,4 +1,4 @@
-"""Change the configuration of a running router: the part of `node` that changes the other parts.
+"""Change the configuration of a running router, whose parts `router.node` creates.
 
 Everything that can fail is done first, without affecting the running router. The rest is done
 without waiting, and cannot fail (docs/decisions/0038-changes-under-traffic.md).
@@ -195,7 +195,8 @@ class ReconfigurableRouter:
         try:
             await trio.to_thread.run_sync(state_file.save, base, wanted, number, time.time())
         except OSError as error:
-            reason = f"cannot be saved in {state_file.file}: {error.strerror or error}"
+            words = error.strerror or error
+            reason = f"the configuration cannot be saved in {state_file.file}: {words}"
             raise NotApplied([reason]) from None
 
     def _note(

@@ -1,4 +1,4 @@
-"""Check whether message annotations contain any of the router's own.
+"""Check whether message annotations contain annotations of the router itself.
 
 Every message with annotations is checked, so only nine octets of each key are compared. The few
 messages that have such annotations are rewritten by `revision`.
@@ -56,7 +56,7 @@ def have_no_own_keys(frame: TransferFrame, at: int, end: int) -> bool:
 
 
 def _is_own(frame: TransferFrame, at: int, end: int) -> bool:
-    """Return whether the value at `at` is a symbol or string with the router's prefix."""
+    """Return whether a symbol or string at `at` begins with the prefix of the router's keys."""
     if at >= end:
         return False
     constructor = frame.octets[at]
@@ -79,7 +79,7 @@ def _is_own(frame: TransferFrame, at: int, end: int) -> bool:
 
 
 def _step(frame: TransferFrame, at: int, end: int) -> int:
-    """Return where the value at `at` ends; OUTSIDE if beyond `end`, or if its type is unknown."""
+    """Return where the value at `at` ends; OUTSIDE if it exceeds `end` or is of unknown type."""
     values = 1
     while values:
         if at >= end:

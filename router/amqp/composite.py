@@ -6,8 +6,8 @@ the archetypes that it provides, and the table of its fields (name, type, mandat
 multiple). This module works on that table, so no composite has code of its own. The decorator
 refuses a class whose attributes differ from its table.
 
-Written composites always have every field, nulls included, and are never list0: some
-implementations in the field index fields without checking how many there are.
+Composites are always written with all fields, nulls included, and never as list0: some
+implementations access fields by position without checking how many there are.
 """
 
 from __future__ import annotations

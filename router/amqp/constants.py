@@ -79,7 +79,7 @@ class FormatCode(enum.IntEnum):
 
 
 class Descriptor(enum.IntEnum):
-    """Numeric descriptors of the types that the specification defines."""
+    """Numeric descriptor of a type that the specification defines."""
 
     OPEN = 0x10
     BEGIN = 0x11
@@ -124,7 +124,7 @@ class Descriptor(enum.IntEnum):
 
 
 class Condition(enum.StrEnum):
-    """Error conditions that the specification defines; each value is the symbol on the wire."""
+    """Error condition that the specification defines; the value is the symbol on the wire."""
 
     INTERNAL_ERROR = "amqp:internal-error"
     NOT_FOUND = "amqp:not-found"
@@ -200,14 +200,14 @@ class TerminusExpiryPolicy(enum.StrEnum):
 
 
 class DistributionMode(enum.StrEnum):
-    """Standard ways to distribute a node's messages (section 3.5.7); others may exist."""
+    """Standard way to distribute a node's messages (section 3.5.7); peers may use others."""
 
     MOVE = "move"
     COPY = "copy"
 
 
 class TransactionCapability(enum.StrEnum):
-    """Capabilities of a transaction coordinator (section 4.5.7)."""
+    """Capability of a transaction coordinator (section 4.5.7)."""
 
     LOCAL_TRANSACTIONS = "amqp:local-transactions"
     DISTRIBUTED_TRANSACTIONS = "amqp:distributed-transactions"

@@ -142,7 +142,7 @@ def _skip_value(reader: _Reader) -> None:
 
 
 class _Reader:
-    """Position in the octets that are being decoded, with what is left of the limits."""
+    """Position in the octets being decoded, and how many more values and levels may follow."""
 
     __slots__ = ("at", "data", "depth_left", "end", "items_left", "keep")
 
@@ -150,7 +150,7 @@ class _Reader:
         self, data: Buffer, at: int, end: int, limits: Limits, keep: Keep | None = None
     ) -> None:
         if not 0 <= at <= end <= len(data):
-            raise malformed(f"octets {at} to {end} of {len(data)}")
+            raise malformed(f"octets {at} to {end} are not within the given {len(data)}")
         self.data = data
         self.at = at
         self.end = end
@@ -162,7 +162,7 @@ class _Reader:
         """Step over `count` octets and return where they begin."""
         at = self.at
         if count > self.end - at:
-            raise malformed(f"{self.end - at} octets where {count} are needed")
+            raise malformed(f"{count} more octets are needed; {self.end - at} are left")
         self.at = at + count
         return at
 
@@ -225,7 +225,7 @@ def _whole(kind: type[int]) -> Callable[[int], int]:
 
 def _boolean(octet: int) -> bool:
     if octet > 1:
-        raise malformed(f"a boolean of 0x{octet:02x}")
+        raise malformed(f"a boolean is 0x{octet:02x}; only 0x00 and 0x01 are allowed")
     return octet == 1
 
 
@@ -277,7 +277,7 @@ def _read_described(reader: _Reader) -> Described:
 
 
 def _compound(width: int, read_items: Callable[[_Reader, int], object]) -> _ReadValue:
-    """Return a reader of a list or map, whose size and count have `width` octets each."""
+    """Return a function that reads a list or map with a size and count of `width` octets each."""
     unpack_from = _SIZE_COUNT[width].unpack_from
 
     def read(reader: _Reader) -> Value:
@@ -286,11 +286,16 @@ def _compound(width: int, read_items: Callable[[_Reader, int], object]) -> _Read
         outer_end = reader.end
         reader.end = reader.at + size - width
         if size < width or reader.end > outer_end:
-            raise malformed(f"a size of {size} with {outer_end - reader.at + width} octets left")
+            raise malformed(
+                f"a list, map or array has the size {size}; "
+                f"{outer_end - reader.at + width} octets are left"
+            )
         reader.descend()
         value = read_items(reader, count)
         if reader.at != reader.end:
-            raise malformed(f"{reader.end - reader.at} octets left over after {count} items")
+            raise malformed(
+                f"{reader.end - reader.at} octets are left over after the {count} items of a value"
+            )
         reader.depth_left += 1
         reader.end = outer_end
         return value
@@ -299,7 +304,7 @@ def _compound(width: int, read_items: Callable[[_Reader, int], object]) -> _Read
 
 
 def _map(width: int) -> _ReadValue:
-    """Return a reader of a map, which is decoded, or kept encoded if the `_Reader` has `keep`."""
+    """Return a function that decodes a map or, if `_Reader.keep` is set, keeps it encoded."""
     build = _compound(width, _read_map_items)
 
     def read(reader: _Reader) -> Value:
@@ -317,7 +322,7 @@ def _map(width: int) -> _ReadValue:
 
 def _read_list_items(reader: _Reader, count: int) -> list[Value]:
     if count > reader.end - reader.at:
-        raise malformed(f"{count} items in {reader.end - reader.at} octets")
+        raise malformed(f"a list or map has {count} items in {reader.end - reader.at} octets")
     return [_read_value(reader) for _ in range(count)]
 
 
@@ -331,7 +336,7 @@ _DICT_KEYS = frozenset(
 
 def _read_map_items(reader: _Reader, count: int) -> ValueMap | Map:
     if count % 2:
-        raise malformed("a map with a key without a value")
+        raise malformed("a map has a key without a value")
     items = _read_list_items(reader, count)
     keys, values = items[::2], items[1::2]
     if _DICT_KEYS.issuperset(map(type, keys)):
@@ -340,7 +345,7 @@ def _read_map_items(reader: _Reader, count: int) -> ValueMap | Map:
             return result
     # Each value has one shortest encoding, so equal encodings are equal keys.
     if len({encode_value(key) for key in keys}) < len(keys):
-        raise malformed("a map with the same key twice")
+        raise malformed("a map has the same key twice")
     return Map(tuple(zip(keys, values, strict=True)))
 
 
@@ -354,9 +359,11 @@ def _read_array_items(reader: _Reader, count: int) -> Array:
     reader.depth_left += len(descriptors)
     element = _ELEMENTS.get(code)
     if element is None:
-        raise malformed(f"an array of unknown format code 0x{code:02x}")
+        raise malformed(f"the items of an array have the unknown format code 0x{code:02x}")
     if count * _LEAST_WIDTHS[code >> 4] > reader.end - reader.at:
-        raise malformed(f"{count} items of 0x{code:02x} in {reader.end - reader.at} octets")
+        raise malformed(
+            f"an array has {count} items of code 0x{code:02x} in {reader.end - reader.at} octets"
+        )
     reader.spend(count)
     read = _READERS[code]
     return Array([read(reader) for _ in range(count)], element, descriptors)

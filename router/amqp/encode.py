@@ -67,10 +67,10 @@ def _write_compound(
 
 
 def begin_compound(buffer: bytearray) -> int:
-    """Reserve room for the head of a list or map, and return its position.
+    """Reserve room for the code, size and count of a list or map, and return its position.
 
-    The caller then appends the items one by one, and calls `end_list` or `end_map` to write the
-    head. So the items are not copied.
+    The caller then appends the items one by one, and calls `end_list` or `end_map` to fill in the
+    reserved octets. So the items are not copied.
     """
     at = len(buffer)
     buffer += bytes(_HEAD_32)
@@ -78,12 +78,12 @@ def begin_compound(buffer: bytearray) -> int:
 
 
 def end_list(buffer: bytearray, at: int, count: int) -> None:
-    """Write the head of a list whose items were appended since `begin_compound`."""
+    """Fill in the code, size and count of a list whose items follow `begin_compound`."""
     _end_compound(buffer, at, FormatCode.LIST32, count)
 
 
 def end_map(buffer: bytearray, at: int, count: int) -> None:
-    """Write the head of a map whose items were appended since `begin_compound`.
+    """Fill in the code, size and count of a map whose entries follow `begin_compound`.
 
     `count` is the number of keys and values together.
     """

@@ -103,7 +103,7 @@ class EncodedMap:
         return dict(self.read_entries())
 
     def outline(self, most: int) -> tuple[list[tuple[Value, Value]], int]:
-        """Return the first `most` keys with a non-null value, and how many entries follow them.
+        """Return the first `most` keys with non-null values, and how many entries follow the last.
 
         Each key comes with the descriptor of its value, or None if the value is not described.
         Values may be large, so they are not decoded.
@@ -148,8 +148,8 @@ class EncodedMap:
 
         `codes` are the allowed format codes of keys. String keys become symbols if symbols are
         allowed. `read_key` and `read_value` raise AmqpError for a key or value of a wrong type. If
-        `read_value` is given and the map has more than `CHECKED_AT_ONCE` entries, values are only
-        checked as the caller iterates over `unchecked`.
+        `read_value` is given and the map has more than `CHECKED_AT_ONCE` entries, each value is
+        checked only when the caller iterates over `unchecked` of the returned map.
         """
         others = self._walk().find_keys_beside(codes)
         kept = self._with_symbols(others, codes, read_key) if others else self
@@ -182,7 +182,7 @@ class EncodedMap:
     def _with_symbols(
         self, others: list[int], codes: bytes, read_key: Callable[[object], object]
     ) -> EncodedMap:
-        """Return the map with symbols in place of the string keys that begin at `others`.
+        """Return the map with symbols in place of the string keys at the positions `others`.
 
         Raises AmqpError if one of these keys is not a string, or if `codes` does not allow symbols.
         """
@@ -191,7 +191,7 @@ class EncodedMap:
             code = _AS_SYMBOL.get(octets[at], _DESCRIBED)
             if code not in codes:
                 read_key(decode_value(self.octets, at)[0])
-                raise malformed("a map key of a type that is not allowed")
+                raise malformed("a map has a key of a type that is not allowed")
             octets[at] = code
         kept = EncodedMap(bytes(octets))
         limits = DEFAULT_LIMITS
@@ -240,7 +240,7 @@ def decode_map(octets: bytes) -> EncodedMap:
     """Return the map that `octets` encode; raise AmqpError if they encode anything else."""
     value, _ = decode_value(octets, 0, None, FRAME_LIMITS, EncodedMap)
     if not isinstance(value, EncodedMap):
-        raise malformed("a value that is not a map; only a map is allowed")
+        raise malformed("the octets do not encode a map")
     return value
 
 

@@ -234,7 +234,7 @@ def _write_string_key(key: object) -> str:
 
 def _read_simple(value: object, where: str) -> Value:
     if type(value) in (list, dict, Map, Array):
-        raise invalid_field(f"a value of {where} is a {type(value).__name__.lower()}")
+        raise invalid_field(f"a value of {where} must not be a {type(value).__name__.lower()}")
     return value
 
 

@@ -85,12 +85,12 @@ def decode_frame_header(data: Buffer, at: int = 0) -> FrameHeader:
     caller checks the size against the negotiated maximum.
     """
     if not 0 <= at <= len(data) - FRAME_HEADER_SIZE:
-        raise _framing_error(f"a frame header has {FRAME_HEADER_SIZE} octets")
+        raise _framing_error(f"{max(len(data) - at, 0)} octets are too few for a frame header")
     size, data_offset, frame_type, channel = _FRAME_HEADER.unpack_from(data, at)
     if size < FRAME_HEADER_SIZE:
-        raise _framing_error(f"a frame of {size} octets")
+        raise _framing_error(f"a frame of {size} octets is shorter than its header")
     if data_offset < MIN_DATA_OFFSET or 4 * data_offset > size:
-        raise _framing_error(f"a data offset of {data_offset} in a frame of {size} octets")
+        raise _framing_error(f"a frame of {size} octets has the wrong data offset {data_offset}")
     if frame_type not in (AMQP_FRAME, SASL_FRAME):
         raise _framing_error(f"a frame of unknown type {frame_type}")
     return FrameHeader(size, 4 * data_offset, frame_type, channel)

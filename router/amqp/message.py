@@ -84,8 +84,8 @@ def section_spans(
 ) -> list[SectionSpan]:
     """Return where each section lies, in order, without reading its content.
 
-    Raises AmqpError if the octets are not sections, if their order or count is not allowed (section
-    3.2), or if there are more than `limits.max_items`.
+    Raises AmqpError if the octets are not sections, if the order or count of the sections is not
+    allowed (section 3.2), or if there are more than `limits.max_items` sections.
     """
     end = len(data) if end is None else end
     spans: list[SectionSpan] = []
@@ -103,7 +103,7 @@ def section_spans(
 
 
 def section_of(descriptor: object) -> Descriptor:
-    """Return the section that a numeric or symbolic descriptor names; raise AmqpError if none."""
+    """Return the section that a descriptor names; raise AmqpError if it names no section."""
     if type(descriptor) is ULong and Descriptor.HEADER <= descriptor <= Descriptor.FOOTER:
         return Descriptor(descriptor)
     if type(descriptor) is Symbol and descriptor in SECTION_NAMES:
@@ -122,7 +122,8 @@ def _check_order(spans: Sequence[SectionSpan]) -> None:
         mixed = descriptors[0] in body and descriptors[1] in body
         if again or mixed or descriptors[0] > descriptors[1]:
             raise malformed(
-                f"a section {descriptors[1].name.lower()} after {descriptors[0].name.lower()}"
+                f"section {descriptors[1].name.lower()} must not follow "
+                f"section {descriptors[0].name.lower()}"
             )
 
 

@@ -68,7 +68,7 @@ def write_u64(target: WritableBuffer, at: int, value: int) -> None:
 
 
 def copy(target: WritableBuffer, at: int, source: Buffer, start: int, count: int) -> None:
-    """Copy `count` octets from `source[start]` on to `target[at]` on; the two must not overlap."""
+    """Copy `count` octets from `source[start]` to `target[at]`; the two ranges must not overlap."""
     _check(target, at, count)
     _check(source, start, count)
     target[at : at + count] = source[start : start + count]

@@ -94,10 +94,10 @@ _OUTCOMES = range(Descriptor.ACCEPTED, Descriptor.MODIFIED + 1)
 
 
 def kept_state(state: bytes, code: int) -> bytes | None:
-    """Return what is kept of a delivery state: all of it, up to `MAX_KEPT_BYTES` octets.
+    """Return an encoded delivery state in the form in which it is kept with a delivery.
 
-    Of a larger outcome only the type is kept, without fields. Returns None for a larger state that
-    is not an outcome.
+    A state of at most `MAX_KEPT_BYTES` octets is kept whole. A larger outcome is kept without its
+    fields. Returns None for a larger state that is not an outcome. `code` is the descriptor.
     """
     if len(state) <= MAX_KEPT_BYTES:
         return state
@@ -112,5 +112,5 @@ def check_state(octets: bytes) -> None:
     """
     value, after = decode_value(octets)
     if after != len(octets):
-        raise malformed("octets left over after a delivery state")
+        raise malformed(f"{len(octets) - after} octets are left over after a delivery state")
     t.DELIVERY_STATE.read(value, "disposition.state")

@@ -154,12 +154,12 @@ def take_section(cursor: Cursor) -> int:
 
 
 def find_to(view: Buffer, start: int, end: int) -> str | None:
-    """Return the properties' `to` in `view[start:end]`, or None if it has no such string."""
+    """Return `to` of the properties in `view[start:end]`; None if absent or not a string."""
     return _find_text(view, start, end, TO)
 
 
 def find_subject(view: Buffer, start: int, end: int) -> str | None:
-    """Return the properties' subject in `view[start:end]`, or None if it has no such string."""
+    """Return the subject of the properties in `view[start:end]`; None if absent or not a string."""
     return _find_text(view, start, end, SUBJECT)
 
 

@@ -153,7 +153,7 @@ class Cursor:
             self.value_end = self.at
             count = 0
         else:
-            raise malformed(f"constructor 0x{constructor:02x} where a list belongs")
+            raise malformed(f"constructor 0x{constructor:02x} where a list is expected")
         if count > self.value_end - self.at:
             raise malformed("the count of a list is larger than its size allows")
         return count
@@ -179,7 +179,7 @@ class Cursor:
         if constructor == 0x52 or constructor == 0x70:
             raise malformed("the frame ends inside a value")
         if constructor != 0x40:
-            raise malformed(f"constructor 0x{constructor:02x} where a uint belongs")
+            raise malformed(f"constructor 0x{constructor:02x} where a uint is expected")
         return absent
 
     def take_ubyte(self, absent: int) -> int:
@@ -188,7 +188,7 @@ class Cursor:
         if constructor == 0x50:
             return self.take_u8()
         if constructor != 0x40:
-            raise malformed(f"constructor 0x{constructor:02x} where a ubyte belongs")
+            raise malformed(f"constructor 0x{constructor:02x} where a ubyte is expected")
         return absent
 
     def take_boolean(self, absent: bool) -> bool:
@@ -205,10 +205,10 @@ class Cursor:
         if constructor == 0x56:
             octet = self.take_u8()
             if octet > 1:
-                raise malformed("a boolean that is neither 0x00 nor 0x01")
+                raise malformed(f"a boolean is 0x{octet:02x}; only 0x00 and 0x01 are allowed")
             return octet == 1
         if constructor != 0x40:
-            raise malformed(f"constructor 0x{constructor:02x} where a boolean belongs")
+            raise malformed(f"constructor 0x{constructor:02x} where a boolean is expected")
         return absent
 
     def take_binary(self) -> bool:
@@ -234,7 +234,7 @@ class Cursor:
             self.value_at = self.value_end = self.at
             return False
         else:
-            raise malformed(f"constructor 0x{constructor:02x} where a binary belongs")
+            raise malformed(f"constructor 0x{constructor:02x} where a binary is expected")
         self.value_at = self.at
         self.advance(size)
         self.value_end = self.at
@@ -349,7 +349,7 @@ class TransferFrame:
             self.tag_at = cursor.value_at
             self.tag_end = cursor.value_end
             if self.tag_end - self.tag_at > MAX_TAG_BYTES:
-                raise malformed("a delivery-tag of more than 32 octets")
+                raise malformed("a delivery-tag has more than 32 octets")
         if count > 3:
             self.message_format = cursor.take_uint(0)
         if count > 4 and not self._read_flags(cursor, count):
@@ -394,7 +394,7 @@ class TransferFrame:
             self.rcv_settle_mode = cursor.take_ubyte(-1)
             self.is_unusual = self.rcv_settle_mode >= 0
             if self.rcv_settle_mode > 1:
-                raise malformed("rcv-settle-mode must be 0 (first) or 1 (second)")
+                raise malformed("a transfer's rcv-settle-mode must be 0 (first) or 1 (second)")
         if count > 7:
             self.state_at = cursor.at
             if cursor.take_null():

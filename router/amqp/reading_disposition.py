@@ -36,14 +36,14 @@ class DispositionFrame:
         count = cursor.enter_list()
         cursor.end = cursor.value_end
         if count < 2:
-            raise malformed("a disposition has no role or no first")
+            raise malformed("a disposition lacks the field role or first")
         if count > 6:
             raise malformed(f"disposition of {count} fields; 2 to 6 are allowed")
         if cursor.at >= cursor.end or cursor.octets[cursor.at] == 0x40:
-            raise malformed("a disposition has no role")
+            raise malformed("a disposition lacks the field role")
         self.from_receiver = cursor.take_boolean(False)
         if cursor.at >= cursor.end or cursor.octets[cursor.at] == 0x40:
-            raise malformed("a disposition has no first")
+            raise malformed("a disposition lacks the field first")
         self.first = cursor.take_uint(0)
         self.last = self.first
         self.settled = False
@@ -63,7 +63,7 @@ class DispositionFrame:
             raise malformed("a disposition's list is longer than its fields")
 
     def copy(self) -> DispositionFrame:
-        """Return a copy that later reads do not change; of the octets it has only the state."""
+        """Return a copy that later reads do not change, and whose `octets` are only the state."""
         copy = DispositionFrame()
         copy.octets = bytes(memoryview(self.octets)[self.state_at : self.state_end])
         copy.from_receiver = self.from_receiver

@@ -85,11 +85,11 @@ def without_ttl(octets: bytes) -> bytes:
 def revise(
     octets: bytes, elapsed_ms: int, *, failed: bool, annotations: ValueMap | None
 ) -> bytes | None:
-    """Return a message of format 0 to be sent again, `elapsed_ms` after it was last sent.
+    """Return the message that is sent again, `elapsed_ms` after it was last sent (format 0 only).
 
-    The ttl is reduced by `elapsed_ms`, `failed` raises the delivery-count, and first-acquirer
-    becomes false. `annotations` are added, and replace those with the same keys. Returns None if
-    the message has expired or its head is malformed.
+    The ttl is reduced by `elapsed_ms`, and first-acquirer becomes false. If `failed`, the
+    delivery-count is incremented. `annotations` are added, and replace those with the same keys.
+    Returns None if the message has expired, or if its header or annotations are malformed.
     """
     try:
         span = _head_of(octets).get(Descriptor.HEADER)

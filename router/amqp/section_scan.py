@@ -5,8 +5,8 @@ most occur once, and each has its type. Sections are skipped by size and their c
 so a megabyte of body costs one subtraction per frame.
 
 The router only uses a message's head: its header and the two kinds of annotations. If a frame ends
-within the head, it is kept until the head is complete. So code that forwards or keeps a message
-finds its whole head in the first frame.
+within the head, the frame is kept until the head is complete. So code that forwards or keeps a
+message finds all of the head in the first frame.
 """
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ class SectionScan:
         """Scan the next frame of the message; return False if the message is malformed.
 
         `problem` then says why. Otherwise `self.frame` is the frame to forward, without delivery
-        annotations. Nothing can be forwarded while `is_headed` is False.
+        annotations. Nothing can be forwarded while `is_headed` is False: the message's header and
+        annotations are not complete yet.
         """
         if self.problem:
             return False
@@ -115,10 +116,10 @@ class SectionScan:
         return not self.problem
 
     def _look_at_head(self, frame: TransferFrame) -> None:
-        """Set `is_headed` if no further part of the message's head can follow.
+        """Set `is_headed` if the message's header and annotations are complete.
 
-        An incomplete head is kept for the next frame. A complete head loses its delivery
-        annotations.
+        Otherwise they are kept for the next frame. Once they are complete, the delivery annotations
+        are removed.
         """
         self.is_headed = (
             not frame.more
@@ -131,7 +132,7 @@ class SectionScan:
             self._leave_out()
 
     def _await_head(self, frame: TransferFrame) -> None:
-        """Keep the part of the head that was received, to scan it again with the next frame."""
+        """Keep the incomplete header and annotations, to scan them again with the next frame."""
         self.pending = bytes(memoryview(frame.octets)[frame.payload_at : frame.end])
         self.section = 0
         self.skip = 0
@@ -271,10 +272,11 @@ class SectionScan:
 
 
 def is_plain(frame: TransferFrame) -> bool:
-    """Return whether a quick check shows a frame to be a whole, valid message to forward as it is.
+    """Return whether a frame is certainly a complete, valid message to be forwarded unchanged.
 
-    Most messages pass. False means that a scan has to decide: for long descriptors, delivery
-    annotations, annotations of the router's own, or a body of several sections.
+    This is a quick check, which most messages pass. It returns False for long descriptors, delivery
+    annotations, the router's own annotations, or a body of several sections: then a `SectionScan`
+    has to decide.
     """
     at = frame.payload_at
     end = frame.end
@@ -307,8 +309,7 @@ def is_plain(frame: TransferFrame) -> bool:
 def priority_in(frame: TransferFrame) -> int:
     """Return the priority in a message's header, 0 to 9; 4 if there is none (section 3.2.1).
 
-    The frame must contain the whole header. This is a faster way to the priority that
-    `peek.find_header` finds.
+    The frame must contain the whole header. This function is faster than `peek.find_header`.
     """
     at = frame.payload_at
     end = frame.end

@@ -1,9 +1,9 @@
-"""Check encoded values without building them.
+"""Check encoded values without decoding them into objects.
 
 The maps of an open, begin or attach are kept as the received octets (`encoded`). This module checks
 that the octets are values, by the same rules for sizes, counts, texts and nesting as `decode`. To
-find duplicates, it remembers the keys of the maps around the current position. Two keys count as
-duplicates only if their encodings are the same.
+find duplicate keys, it remembers the keys of all maps that enclose the current position. Two keys
+count as duplicates only if their encodings are the same.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ KNOWN = bytes(
 
 
 class Walk:
-    """Position in encoded octets that are checked value by value, with what is left of the limits.
+    """Position in encoded octets that are checked value by value, and the limits for the rest.
 
     `depth_left` is how many more lists, maps, arrays and descriptors may be nested, `items_left`
     how many more values may follow.
@@ -52,7 +52,7 @@ class Walk:
 
     def __init__(self, view: Buffer, at: int, end: int, depth_left: int, items_left: int) -> None:
         if at < 0 or end < at or end > len(view):
-            raise malformed(f"octets {at} to {end} of {len(view)}")
+            raise malformed(f"octets {at} to {end} are not within the given {len(view)}")
         self.view = view
         self.at = at
         self.end = end
@@ -76,10 +76,10 @@ class Walk:
         return code
 
     def find(self, keys: tuple[bytes, ...]) -> bool:
-        """Move to the value of the first key that has one of these encodings.
+        """Move to the value of the first key in a map that has one of the encodings `keys`.
 
-        Begins at the first key of a map. Returns whether such a key was found; if not, the position
-        is then after the last value.
+        The position must be at the map's first key. Returns whether such a key was found; if not,
+        the position is after the map's last value.
         """
         while self.at < self.end:
             at = self.at
@@ -126,7 +126,9 @@ class Walk:
         if category < 0xA:
             at = self._take(LEAST[category])
             if code == BOOLEAN and self.view[at] > 1:
-                raise malformed(f"a boolean of 0x{self.view[at]:02x}")
+                raise malformed(
+                    f"a boolean is 0x{self.view[at]:02x}; only 0x00 and 0x01 are allowed"
+                )
             if code == CHAR:
                 self._check_character(at)
         elif category < 0xC:
@@ -154,7 +156,7 @@ class Walk:
             raise malformed("a symbol is not ASCII")
 
     def _size(self, code: int) -> int:
-        """Take a size or count: one octet if the code's high nibble is even, else four."""
+        """Read a size or count: one octet if the code's high nibble is even, else four."""
         if (code >> 4) & 1:
             return octets.read_u32(self.view, self._take(4))
         size: int = self.view[self._take(1)]
@@ -168,14 +170,16 @@ class Walk:
         outer_end = self.end
         inner_end = self.at + size
         if size < width or inner_end > outer_end:
-            raise malformed(f"a size of {size} with {outer_end - self.at} octets left")
+            raise malformed(
+                f"a list, map or array has the size {size}; {outer_end - self.at} octets are left"
+            )
         count = self._size(code)
         self.end = inner_end
         self._descend()
         if code == ARRAY_8 or code == ARRAY_32:
             self._array_items(count)
         elif count > inner_end - self.at:
-            raise malformed(f"{count} items in {inner_end - self.at} octets")
+            raise malformed(f"a list or map has {count} items in {inner_end - self.at} octets")
         elif code == MAP_8 or code == MAP_32:
             self._map_items(count)
         else:
@@ -183,13 +187,15 @@ class Walk:
                 self.step()
                 count -= 1
         if self.at != inner_end:
-            raise malformed(f"{inner_end - self.at} octets left over after the items")
+            raise malformed(
+                f"{inner_end - self.at} octets are left over after the items of a value"
+            )
         self.depth_left += 1
         self.end = outer_end
 
     def _map_items(self, count: int) -> None:
         if count % 2:
-            raise malformed("a map with a key without a value")
+            raise malformed("a map has a key without a value")
         keys = set()
         left = count
         while left > 0:
@@ -199,7 +205,7 @@ class Walk:
             self.step()
             left -= 2
         if 2 * len(keys) < count:
-            raise malformed("a map with the same key twice")
+            raise malformed("a map has the same key twice")
 
     def _array_items(self, count: int) -> None:
         descriptors = 0
@@ -211,10 +217,12 @@ class Walk:
             code = self._code()
         self.depth_left += descriptors
         if not KNOWN[code]:
-            raise malformed(f"an array of unknown format code 0x{code:02x}")
+            raise malformed(f"the items of an array have the unknown format code 0x{code:02x}")
         least = LEAST[code >> 4]
         if count * least > self.end - self.at:
-            raise malformed(f"{count} items of 0x{code:02x} in {self.end - self.at} octets")
+            raise malformed(
+                f"an array has {count} items of code 0x{code:02x} in {self.end - self.at} octets"
+            )
         self._spend(count)
         if code < 0xA0 and code != BOOLEAN and code != CHAR:
             self._take(count * least)
@@ -227,7 +235,7 @@ class Walk:
         """Step over `count` octets and return where they begin."""
         at = self.at
         if count > self.end - at:
-            raise malformed(f"{self.end - at} octets where {count} are needed")
+            raise malformed(f"{count} more octets are needed; {self.end - at} are left")
         self.at = at + count
         return at
 

@@ -57,7 +57,7 @@ Seen = SeenHeader | SeenFrame | SeenNonsense
 
 
 class Watcher:
-    """Watcher of one direction of a connection, from the beginning of a header or frame on."""
+    """Watcher of one direction of a connection; its input begins with a header or frame."""
 
     def __init__(self) -> None:
         self._pending = bytearray()

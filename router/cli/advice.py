@@ -1,7 +1,7 @@
-"""Advised changes of the costs of connections between routers: the advice file, and limits for it.
+"""Read advice to change the costs of connections between routers, and limit these changes.
 
-`trioute-spark advise` writes the file. The file is not trusted: no cost changes by more than the
-limits allow.
+`trioute-spark advise` writes the advice file. The file is not trusted: no cost changes by more than
+the limits allow.
 """
 
 from __future__ import annotations

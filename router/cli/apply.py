@@ -35,8 +35,8 @@ _COLOURS: Final = {"added": "green", "changed": "yellow", "removed": "red"}
 class ApplyRequest:
     """Request of `trioute apply` to a router, with options for reporting the result.
 
-    `text` is the new configuration, and `name` the name of its file. `rollback` is the revision to
-    return to instead.
+    `text` is the new configuration, and `name` the name of its file. `rollback`, if given, is the
+    revision to return to, in place of a new configuration.
     """
 
     text: str | None = None
@@ -87,7 +87,7 @@ def _read_revision(
     "--advice",
     type=click.Path(exists=True, dir_okay=False, allow_dash=True),
     metavar="FILE",
-    help="Change the costs of connections between routers as advised by `trioute-spark advise`.",
+    help="Change the costs of connectors between routers as advised by `trioute-spark advise`.",
 )
 @click.option(
     "--step",
@@ -219,7 +219,7 @@ async def _asked(
 
 
 async def _is_wanted(count: int) -> bool:
-    """Ask whether to apply `count` changes; the connection is kept alive meanwhile."""
+    """Ask the user whether to apply `count` changes; keep the connection alive meanwhile."""
     what = "Apply this change?" if count == 1 else f"Apply these {count} changes?"
     return await trio.to_thread.run_sync(
         lambda: click.confirm(what, err=True), abandon_on_cancel=True

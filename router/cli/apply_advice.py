@@ -109,7 +109,7 @@ class Network:
     def entities(self, name: str, kind: str) -> list[Attributes]:
         """Return the inter-router listeners or connectors of a router.
 
-        `kind` is `LISTENER` or `CONNECTOR`. `router` must have been called for the router before.
+        `kind` is `LISTENER` or `CONNECTOR`. Call the method `router` with the same name first.
         """
         return self._found[name, kind]
 
@@ -160,10 +160,11 @@ async def apply_advice(
     as_json: bool,
     wanted: Asked,
 ) -> None:
-    """Show the advised changes, ask for confirmation by `wanted`, and make the changes.
+    """Show the advised changes, and make them if the user confirms.
 
-    With `dry_run`, the changes are only shown. Otherwise, Incomplete is raised if a change was left
-    out, or if the changes were not confirmed.
+    `wanted` is called with the number of changes, and asks the user for confirmation. With
+    `dry_run`, the changes are only shown. Otherwise, Incomplete is raised if a change was left out,
+    or if the changes were not confirmed.
     """
     async with connect(target.url, timeout_s=target.timeout_s) as connection:
         network = Network(connection, target.timeout_s)

@@ -34,10 +34,10 @@ def convert(file: Path, output: Path | None, weaker_security: bool) -> None:
     """Print the configuration FILE of Qpid Dispatch (qdrouterd.conf, in either syntax) as TOML.
 
     The result configures the same router and keeps the comments. It begins with lists of the
-    settings that are not supported, those that are ignored, and the defaults of Dispatch that are
-    written out. Like FILE, it may contain passwords.
+    settings that are not supported, of those that are ignored, and of the Dispatch defaults that it
+    sets explicitly. Like FILE, it may contain passwords.
 
-    Exits with 0, or with 1 and one line for each mistake.
+    Exits with 0 on success, and otherwise with 1 and one line for each mistake.
     """
     try:
         text = _converted(file, output, weaker_security)

@@ -79,7 +79,7 @@ async def _until_ended(
 async def _watch_signals(whole: trio.CancelScope, task_status: trio.TaskStatus[list[int]]) -> None:
     """Cancel `whole` at the first SIGINT or SIGTERM.
 
-    The list that is passed to `task_status` then contains the number of the signal.
+    The caller gets a list from `task_status`; the number of the signal is appended to it.
     """
     signalled: list[int] = []
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:

@@ -83,10 +83,10 @@ def explain(
 ) -> None:
     """Explain whether a user's messages flow to or from ADDRESS, and why.
 
-    Shows which listeners admit the user, and which rule applies to the address. Shows the links at
-    the other end of the address, with their credit and window, which link gets the next message,
-    and what holds a link back. The command changes nothing. VHOST is the hostname in the user's
-    open; `anonymous` stands for a user without a name.
+    Shows which listeners admit the user, which rule applies to the address, and the links of those
+    who receive from the address (or send to it): their credit and window, which link gets the next
+    message, and what holds a link back. The command changes nothing. VHOST is the hostname in the
+    user's open; `anonymous` stands for a user without a name.
 
     Exits with 0 if messages flow, 1 if they do not, and 3 if there was no connection or no
     response.
@@ -181,7 +181,7 @@ def _link_route(route: JsonMap) -> str:
 
 
 def _router(each: JsonMap) -> str:
-    """Return the id of a router with the word for its kind: edge or router."""
+    """Return a router's id after the word for its kind, such as "edge e1" or "router a"."""
     return f"{'edge' if each.get('isEdge') else 'router'} {text(each['router'])}"
 
 
@@ -210,7 +210,7 @@ def _rule(answer: JsonMap) -> str:
 
 
 def _links(answer: JsonMap, width: int | None) -> Iterator[str]:
-    """Yield tables of the address's links; those opposite to the user come first."""
+    """Yield tables of an address's links: receivers first if the user sends, otherwise senders."""
     sides = [
         ("Receivers", "destinations", "destinationCount", ("credit", "window", "unsettled")),
         ("Senders", "senders", "senderCount", ("credit", "capacity", "unsettled")),
@@ -229,7 +229,7 @@ def _links(answer: JsonMap, width: int | None) -> Iterator[str]:
 
 
 def _containers(route: JsonMap, width: int | None) -> Iterator[str]:
-    """Yield tables for a link route: its containers, other routers, and the forwarded links."""
+    """Yield tables for a link route: its containers, other routers that serve it, and its links."""
     if route["containers"]:
         yield ""
         count, total = len(route["containers"]), route["containerCount"]

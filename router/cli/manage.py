@@ -112,10 +112,11 @@ def manage(target: RouterTarget, operation: str, indent: int, **given: Unpack[Gi
     update ATTRIBUTE=VALUE...      change an entity, by --name or --identity
     delete                         delete an entity, by --name or --identity
     get-types, get-attributes, get-operations, get-annotations [TYPE]
+                                   show those of one TYPE, or of all types
     get-schema, get-json-schema    show the types, attributes and operations
     get-mgmt-nodes                 show the routers of the network
     get-log [limit=N]              show the latest log lines
-    any other [PROPERTY=VALUE]...  with --properties and --body
+    any other [PROPERTY=VALUE]...  send a request; see --properties and --body
 
     Exits with 0 on success, 1 if the router refused, and 3 if there was no connection or no
     response.

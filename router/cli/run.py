@@ -220,7 +220,7 @@ async def _run_node(
     whole: trio.CancelScope,
     task_status: trio.TaskStatus[list[ListenerAddresses]],
 ) -> None:
-    """Run the node until it stops, then cancel `whole`."""
+    """Run the node until it stops, and then cancel all other tasks, which are in `whole`."""
     await node.run(stop, task_status)
     whole.cancel()
 

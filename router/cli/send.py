@@ -245,9 +245,9 @@ async def _send_messages(sender: Sender, plan: Plan, statistics: RunStatistics) 
 
 
 async def _change(sender: Sender, plan: Plan, otherwise: str) -> None:
-    """Wait for any change of the link, for as long as the timeout allows.
+    """Wait until the state of the link changes, such as its credit.
 
-    Raises Incomplete if there is no change; `otherwise` says what is missing.
+    Raises Incomplete if nothing changes within the timeout; `otherwise` says what is missing.
     """
     with trio.move_on_after(plan.timeout_s or float("inf")) as scope:
         await sender.wait_for_change()

@@ -1,4 +1,4 @@
-"""Load the configuration and saved changes for `trioute run`, and the file again on SIGHUP."""
+"""Load the configuration and saved changes for `trioute run`; reload the file on SIGHUP."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ _WHAT: Final = {
     "nodes": "other routers",
     "edges": "connections with edge routers",
     "addresses": "addresses in use",
-    "memory": "the memory use of the whole router; as text, also the table of --holders",
+    "memory": "the memory use of the whole router; in text output, also the table of --holders",
     "holders": "how much memory each connection uses and what for, the largest first",
     "auto-links": "auto-links",
     "link-routes": "link routes",

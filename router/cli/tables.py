@@ -44,7 +44,7 @@ class Cell:
 
 
 def plain(shown: str) -> str:
-    """Return the text unchanged, as the style of text without a style."""
+    """Return the text unchanged; this is the style for text that needs none."""
     return shown
 
 

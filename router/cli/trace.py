@@ -129,7 +129,7 @@ def trace(
         body = {"delivery": which}
     elif delivery or which:
         names = ", ".join(f"--{name.replace('_', '-')}" for name in DELIVERIES)
-        raise click.UsageError(f"select deliveries by --delivery and at least one of {names}")
+        raise click.UsageError(f"to trace deliveries, give --delivery and at least one of {names}")
     elif len(body) != 1:
         names = ", ".join(f"--{name}" for name in CONNECTIONS)
         raise click.UsageError(f"select what to trace by one of {names}, or --delivery")
@@ -154,7 +154,7 @@ async def follow(management: ManagementClient, wanted: Wanted) -> None:
 
 
 def _begun(begun: object, wanted: Wanted) -> str:
-    """Return the line that says what is traced, from the router's response `begun`."""
+    """Return the line that says what is traced; `begun` is the router's response."""
     told = begun if isinstance(begun, dict) else {}
     if "delivery" in wanted.body:
         return f"tracing deliveries; {told.get('deliveries', 0)} match now"

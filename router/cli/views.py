@@ -17,7 +17,7 @@ from router.cli.rates import DELIVERIES_IN, DELIVERIES_OUT, Entity
 
 
 def address_text(key: object) -> str | None:
-    """Return the address for an address key such as `M0orders`; None if `key` is not a key.
+    """Return the address that an address key such as `M0orders` stands for; None without a key.
 
     A mobile address is shown as clients write it; any other address begins with its class, as in
     `local:$management`.

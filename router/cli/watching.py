@@ -1,4 +1,4 @@
-"""Query a router repeatedly, and show the results in place on a terminal, or one after another."""
+"""Query a router repeatedly; show each result in place of the one before, or after it."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ _CLEAR_REST: Final = "\x1b[J"
 
 @attrs.frozen
 class Watch:
-    """Plan for repeated queries: the interval, how many, and whether results are shown in place.
+    """Plan for repeated queries: their interval and number, and how results are shown.
 
-    If `count` is None, there is no limit to how many.
+    If `count` is None, the number of queries is not limited. With `is_screen`, each result replaces
+    the one before on the terminal.
     """
 
     every_s: float
@@ -40,8 +41,8 @@ async def watch(
 ) -> None:
     """Query repeatedly and show the lines for each result, until all queries are done.
 
-    `lines_of` is called with the result and the number of the query, counted from 0. With results
-    in place, the last one is kept on the terminal at the end.
+    `lines_of` is called with the result and the number of the query, counted from 0. If each result
+    replaces the one before, the last one stays on the terminal at the end.
     """
     shown: Sequence[str] = ()
     if plan.is_screen:

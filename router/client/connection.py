@@ -312,7 +312,10 @@ class ClientConnection:
         self._due.set()
 
     def schedule_drain_answer(self, sender: Sender) -> None:
-        """Schedule a sender's answer to a drain; callers that wait for credit can use it before."""
+        """Schedule a sender's answer to a drain.
+
+        Tasks that wait for credit run first, so that they can use the credit.
+        """
         self._draining.append(sender)
         self._due.set()
 

@@ -122,7 +122,8 @@ class Sender(ClientLink[OutgoingLink]):
     async def send(self, message: Message | bytes) -> Outcome | None:
         """Send a message, which may be encoded already, and wait for its outcome.
 
-        Raises LinkLost or ConnectionLost if the link or the connection ends before.
+        Raises LinkLost or ConnectionLost if the link or the connection ends before the outcome has
+        come.
         """
         await self.wait_for_room()
         sending = self.send_nowait(message)
@@ -215,7 +216,7 @@ class Sender(ClientLink[OutgoingLink]):
         self.notify_change()
 
     def answer_drain(self) -> None:
-        """Answer a drain: give up credit that waiting callers have not used (section 2.6.7)."""
+        """Answer a drain: give up the credit that waiting tasks have not used (section 2.6.7)."""
         link = self.link
         if self._drain_due and not self.is_over and link.drain and self._rest is None:
             self._drain_due = False

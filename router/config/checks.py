@@ -40,7 +40,10 @@ HTTP_ATTRIBUTES: Final = (
 
 
 def find_contradictions(configuration: Configuration, data: Data) -> Iterator[Finding]:
-    """Yield the findings of all cross checks on `configuration`, which was built from `data`."""
+    """Yield a finding for each mistake in how the values of `configuration` fit together.
+
+    The configuration was built from `data`.
+    """
     for check in _CHECKS:
         yield from check(configuration, data)
 
@@ -164,7 +167,7 @@ def _address_repeats(configuration: Configuration, _: Data) -> Iterator[Finding]
 
 
 def _covered(address: AddressSettings | RedirectSettings) -> tuple[str, ...] | None:
-    """Return the tokens that an address or redirect covers, as `tokens_covered` does."""
+    """Return the prefix or pattern of an address or redirect as tokens; see `tokens_covered`."""
     return tokens_covered(address.prefix, address.pattern)
 
 

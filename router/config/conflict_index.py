@@ -55,11 +55,11 @@ class ConflictIndex:
     def change(
         self, wanted: Configuration, edits: Edits, is_right: Callable[[Configuration], bool]
     ) -> bool:
-        """Update the index to `wanted`, unless that may have mistakes; return True if updated.
+        """Update the index to `wanted`; return False, unchanged, if `wanted` may have mistakes.
 
         `edits` lead from the indexed configuration to `wanted`. `is_right` returns whether a
         configuration has no mistakes. It is called with a small configuration, which contains only
-        the new entities and all that share something with them.
+        the new entities, and other entities that may contradict them.
         """
         edits = [edit for edit in edits if edit.entity.name in INDEXED]
         for edit in edits:
@@ -142,7 +142,7 @@ class ConflictIndex:
 
 
 def _is_as_good(old: ExchangeSettings, new: object) -> bool:
-    """Return whether bindings that were valid with the exchange `old` are valid with `new`."""
+    """Return whether bindings that were valid with the exchange `old` are also valid with `new`."""
     if not isinstance(new, ExchangeSettings):
         return False
     return (new.name, new.match_method) == (old.name, old.match_method)
@@ -155,7 +155,7 @@ def _all_keys(kind: str, one: object) -> Iterator[Key]:
 
 
 def _keys(kind: str, one: object) -> Iterator[Key]:
-    """Yield the keys of an entity in the index.
+    """Yield the keys by which the index finds an entity: its name, and what it covers.
 
     Two entities of the same kind may contradict each other if they have a key in common.
     """

@@ -1,4 +1,4 @@
-"""Names of containers in auto-links and link routes, and entity names that contain them."""
+"""Names of containers, to which auto-links and link routes refer, and names made from them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ ENTITY_NAME: Final = kinds.text(4 * LONGEST_NAME)
 
 
 def name_with_container(name: str, container_id: str | None, connection: str | None) -> str:
-    """Return a name followed by the container or connection, if one is given."""
+    """Return a name followed by a slash and the container or connection, if one is given."""
     container = connection if container_id is None else container_id
     return name if container is None else f"{name}/{container}"

@@ -142,7 +142,7 @@ def key_of(settings: object) -> str:
 def _entities(
     entity: Entity, old: Configuration, new: Configuration, edits: Edits | None
 ) -> tuple[Mapping[str, object], Mapping[str, object]]:
-    """Return the entities of a kind that may differ: those of `old` and those of `new`, by key."""
+    """Return, by key, the entities of a kind in `old`, and those in `new`, that may differ."""
     if edits is None:
         return _by_key(entity, old, new), _by_key(entity, new, old)
     gone, come = removed_and_added(edits, entity.name)
@@ -168,7 +168,7 @@ def _between(
 
 
 def _by_key(entity: Entity, of: Configuration, other: Configuration) -> Mapping[str, object]:
-    """Return a configuration's entities of a kind by key, without objects that `other` shares."""
+    """Return the entities of a kind in `of`, by key, without objects that are also in `other`."""
     value, theirs = getattr(of, entity.attribute), getattr(other, entity.attribute)
     if not entity.repeated:
         return {"": value}

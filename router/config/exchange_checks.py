@@ -111,7 +111,7 @@ def _is_cut(key: str) -> bool:
 
 
 def _loops(configuration: Configuration, _: Data) -> Iterator[Finding]:
-    """Yield a finding for each hop that closes a loop, so that messages return to an exchange."""
+    """Yield a finding for each alternate or next-hop address that closes a loop of exchanges."""
     at: dict[Place, str] = {}
     leads: dict[str, list[tuple[Place, Path]]] = {}
     for index, exchange in enumerate(configuration.exchanges):
@@ -142,8 +142,9 @@ def _closing(
 ) -> Iterator[tuple[str, Path]]:
     """Yield each hop that closes a loop: the exchange that it leads to, and its path in the data.
 
-    `at` maps places (address and phase) to exchanges. `leads` maps exchanges to their hops. The
-    search is depth-first, and visits each exchange once.
+    A hop is a place (address and phase) to which an exchange sends messages. `at` maps places to
+    the exchanges there, and `leads` maps exchanges to their hops. The search is depth-first, and
+    visits each exchange once.
     """
     done: set[str] = set()
     for start in leads:

@@ -1,8 +1,9 @@
 """Find out whether a change to exchanges or bindings closes a loop of exchanges.
 
-A new loop passes through the changed entity. Two searches start from that entity and take turns:
-one follows the hops forwards, the other one backwards. If either of them ends without meeting the
-other, there is no new loop (docs/decisions/0102-one-change-beside-very-many.md).
+An exchange can send messages to another exchange. A new loop passes through the changed entity. Two
+searches start from that entity and take turns: one follows messages forwards, the other one
+backwards. If either of them ends without meeting the other, there is no new loop
+(docs/decisions/0102-one-change-beside-very-many.md).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def address_name(address: str) -> str:
 
 
 class ExchangeGraph:
-    """Graph of the exchanges of one configuration, connected by their hops.
+    """Graph of one configuration: which exchanges send messages to which other exchanges.
 
     No two exchanges have the same name or address.
     """
@@ -105,10 +106,11 @@ class ExchangeGraph:
         return -1
 
     def _following(self, pending: list[str], found: set[str], *, ahead: bool) -> Iterator[str]:
-        """Yield the exchanges that can be reached from `pending`: forwards if `ahead`, or back.
+        """Yield the exchanges to which those in `pending` send messages, directly or indirectly.
 
-        Exchanges in `found` are skipped, and new ones are added to `found`. An empty name stands
-        for a step that leads to no new exchange.
+        If `ahead` is false, yield those from which they receive messages instead. Exchanges in
+        `found` are skipped, and new ones are added to `found`. An empty name stands for a step that
+        leads to no new exchange.
         """
         while pending:
             name = pending.pop()

@@ -62,7 +62,7 @@ class LogSettings:
 
 
 def with_levels(settings: LogSettings, module: str, enabled: str | None) -> LogSettings:
-    """Return the settings with the levels `enabled` for a module, or the levels of DEFAULT if None.
+    """Return the settings with the levels `enabled` for a module; None stands for DEFAULT's levels.
 
     Raises ValueError, which says what is allowed, if the levels are invalid.
     """

@@ -1,6 +1,6 @@
 """Mistakes in a configuration: all of them at once, each with its place and with what is allowed.
 
-A `Finding`, which the readers and the cross checks yield, has the path of the mistake in the data.
+A `Finding`, from a reader or from `router.config.checks`, has the path of the mistake in the data.
 A `Mistake` has the file, the line and the value, for people. `InvalidConfiguration` carries all
 mistakes.
 """

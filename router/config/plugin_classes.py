@@ -30,7 +30,7 @@ second when something is added.
 
 
 class PluginClass(Protocol):
-    """Interface of a plugin's class that the configuration needs; see `router.plugin.Plugin`."""
+    """What the configuration needs of a plugin's class; `router.plugin.Plugin` has the rest."""
 
     api_version: tuple[int, int]
     settings_class: type[attrs.AttrsInstance]
@@ -149,7 +149,7 @@ def read_settings(
 
 
 def _tamed(finding: Finding, fields: Mapping[str, Field]) -> Finding:
-    """Return a finding, but without showing the value if the value is a secret."""
+    """Return `finding`, with its value hidden if that is a secret."""
     field = fields.get(str(finding.path[1])) if len(finding.path) > 1 else None
     if field is not None and setting_of(field).kind.secret:
         return attrs.evolve(finding, shown=False)

@@ -61,7 +61,7 @@ def _name_from_plugin(self: PluginSettings) -> str:
 
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class PluginSettings:
-    """A plugin that the router runs."""
+    """Settings of a plugin that the router runs."""
 
     plugin: str | None = attrs.field(
         default=None,

@@ -53,8 +53,8 @@ _REVISION: Final = re.compile(r"^#: revision (\d{1,9}) of ", re.MULTILINE)
 class BaseConfiguration:
     """Configuration as in the configuration file, without changes made while the router runs.
 
-    `file` is None for the embedded default. `report` is None unless it is a Dispatch file. With
-    `weaker_security`, a Dispatch file is accepted regardless of its report.
+    `file` is None for the embedded default. `report` is the report on a Dispatch file, otherwise
+    None. With `weaker_security`, a Dispatch file is accepted regardless of its report.
     """
 
     configuration: Configuration

@@ -38,14 +38,14 @@ class Secret:
 
     @classmethod
     def parse(cls, text: str) -> Secret:
-        """Return the secret that a text in one of the forms describes; never raises."""
+        """Return the secret for a text such as `env:VARIABLE`, or a password; never raises."""
         for form, kind in _FORMS:
             if text.startswith(form):
                 return cls(kind, text.removeprefix(form))
         return cls("literal", text)
 
     def with_absolute_path(self, folder: Path) -> Secret:
-        """Return the secret; if it is in a file, with a path made absolute from `folder`."""
+        """Return the secret; if its file has a relative path, the path now starts from `folder`."""
         if self.kind != "file":
             return self
         return attrs.evolve(self, reference=str(folder / self.reference))

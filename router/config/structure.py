@@ -149,7 +149,7 @@ def _findings(
 def _step(
     file_format: FileFormat[T], model: type[attrs.AttrsInstance], attribute: str
 ) -> tuple[str, type[attrs.AttrsInstance]]:
-    """Return the name in the file for a field of `model`, and the class for what is below it."""
+    """Return the name in the file for a field of `model`, and the class with the names below it."""
     if model is file_format.model:
         for entity in file_format.entities:
             if entity.attribute == attribute:

@@ -16,7 +16,7 @@ MAX_URLS: Final = 16
 
 @attrs.frozen
 class ServerUrl:
-    """Host and port to connect to; `scheme` is None if the text has none."""
+    """Host and port to connect to; `scheme` is None if the URL has no scheme."""
 
     scheme: str | None
     host: str

@@ -147,7 +147,8 @@ def hash_password(password: str) -> str:
 def parse_hash(text: str) -> PasswordHash:
     """Parse a hash in the form that `hash_password` returns.
 
-    Raises ValueError if it has another form or an excessive cost; the message does not show it.
+    Raises ValueError if the text has another form or an excessive cost; the error does not show the
+    hash.
     """
     scheme, *fields = text.split("$")
     if scheme != SCHEME or len(fields) != 5:
@@ -161,8 +162,8 @@ def parse_hash(text: str) -> PasswordHash:
         )
     if 128 * n * r > LARGEST_MEMORY_BYTES or n * r * p > LARGEST_WORK:
         raise ValueError(
-            f"exceeds the cost limit of a login: 128 * n * r is at most {LARGEST_MEMORY_BYTES}, n "
-            f"* r * p at most {LARGEST_WORK}"
+            "exceeds the cost limit of a login: 128 * n * r must be at most "
+            f"{LARGEST_MEMORY_BYTES}, and n * r * p at most {LARGEST_WORK}"
         )
     try:
         salt, digest = (base64.b64decode(field, validate=True) for field in fields[3:])

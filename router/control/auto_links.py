@@ -34,7 +34,7 @@ _RANKS: Final = {status: rank for rank, status in enumerate(_STATUSES)}
 
 
 class Line(SupervisedLink[AutoLink]):
-    """Auto-link on one connection, attached or not."""
+    """Auto-link that is wanted on one connection, attached or not."""
 
     def __init__(
         self, keeper: AutoLinks, rule: AutoLinkRule, connection: Connection, now: float
@@ -248,18 +248,18 @@ class AutoLinks(LinkSupervisor[Line]):
         self.keep_attached(self.enter(rule, connection))
 
     def enter(self, rule: AutoLinkRule, connection: Connection) -> Line:
-        """Create the line for an auto-link on a connection, and add the line to the tables."""
+        """Add an auto-link on a connection to the tables of wanted links, and return it."""
         line = Line(self, rule, connection, self.now)
         self._lines.setdefault(rule.name, {})[connection] = line
         self._count(line, line.status, 1)
         return line
 
     def try_again(self, line: Line) -> None:
-        """Schedule the next attempt of a failed line, after its retry delay."""
+        """Schedule the next attempt to attach a failed link, after its retry delay."""
         self._at(line, self.now + self.retry_s(line))
 
     def remove_line(self, line: Line) -> None:
-        """Remove a line from the tables, unless already removed, and end its redirect."""
+        """Remove a link from the tables of wanted links, if it is there, and end its redirect."""
         if self._is_in_books(line):
             lines = self._lines[line.name]
             del lines[line.connection]
@@ -282,12 +282,12 @@ class AutoLinks(LinkSupervisor[Line]):
         return FIRST_RETRY_S if line.attempts <= 1 else RETRY_S
 
     def recovered(self, line: Line) -> None:
-        """Announce that a line has become active. The line keeps its last error for operators."""
+        """Announce that a link has become active. Its last error is kept, for operators to see."""
         line.announced_condition = None
         self._announce(line, None)
 
     def failed(self, line: Line) -> None:
-        """Record a failed line, and follow a redirect if the peer has sent one.
+        """Record that a link has failed, and follow a redirect if the peer has sent one.
 
         The failure is counted and announced later, unless the connection has been lost.
         """
@@ -295,7 +295,7 @@ class AutoLinks(LinkSupervisor[Line]):
         self.redirected.failed(line)
 
     def check_quiescing(self, line: Line, own: Attempt, now: float) -> None:
-        """Mark a quiescing line as idle once it has no deliveries left; detach an idle line."""
+        """Mark a quiescing link as idle once it has no deliveries left; detach an idle link."""
         if line.status is Status.QUIESCING and self.is_quiet(line, own, now):
             self.set_status(line, Status.IDLE)
         elif line.status is Status.IDLE:
@@ -333,17 +333,21 @@ class AutoLinks(LinkSupervisor[Line]):
     # Views.
 
     def lines_of(self, name: str) -> list[Line]:
-        """Return the lines of an auto-link, the one with the best status first."""
+        """Return an auto-link's links, one for each connection, the best status first."""
         lines = self._lines.get(name, {}).values()
         return sorted(lines, key=lambda line: _RANKS[line.status])
 
     def status_of(self, name: str) -> Status:
-        """Return the best status of an auto-link's lines, or `INACTIVE` if it has no lines."""
+        """Return the best status of an auto-link on any connection; `INACTIVE` if it has none."""
         rank = _best(self._standing.get(name, ()))
         return Status.INACTIVE if rank is None else _STATUSES[rank]
 
     def count_statuses(self) -> Counter[str]:
-        """Return counts of auto-links by status; lines that are being retired count as well."""
+        """Return counts of auto-links by status, and of links that are no longer wanted.
+
+        An auto-link counts once, by its best status on any connection. A link that is no longer
+        wanted counts as quiescing or idle until it is detached.
+        """
         counts = Counter({str(each): self._names_by_rank[_RANKS[each]] for each in Status})
         # during a change, lines of names that are not configured may still be in the tables
         counts[str(Status.INACTIVE)] += max(0, len(self.rules) - len(self._standing))
@@ -352,13 +356,13 @@ class AutoLinks(LinkSupervisor[Line]):
         return +counts
 
     def status_changed(self, line: Line, before: Status) -> None:
-        """Update the counts by status after a line's status has changed."""
+        """Update the counts of auto-links by status after a link's status has changed."""
         if self._is_in_books(line):
             self._count(line, before, -1)
             self._count(line, line.status, 1)
 
     def _count(self, line: Line, status: Status, by: int) -> None:
-        """Add `by` to the count of lines that have this line's name and `status`."""
+        """Add `by` to the number of links with `status` that the auto-link of `line` has."""
         standing = self._standing.setdefault(line.name, [0] * len(Status))
         before = _best(standing)
         standing[_RANKS[status]] += by
@@ -372,7 +376,7 @@ class AutoLinks(LinkSupervisor[Line]):
 
 
 def _best(standing: Iterable[int]) -> int | None:
-    """Return the best rank that has lines, or None; `standing` has the count of lines by rank."""
+    """Return the first index with a count above 0, or None; `standing` has counts by status."""
     return next((rank for rank, count in enumerate(standing) if count), None)
 
 

@@ -1,9 +1,9 @@
 """Keep links attached that the router itself opens: proxy links and auto-links.
 
-The caller states which links it wants, each on one connection. Such a wanted link is called a line,
-whether it is attached or not. No line gets stuck, because each step has a deadline: the peer has
-limited time to answer, a failed attach is tried again after a while, and a link that is no longer
-wanted has limited time to settle its deliveries.
+The caller states which links it wants, each on one connection. The code calls such a wanted link a
+line, whether it is attached or not. No link gets stuck, because each step has a deadline: the peer
+has limited time to answer, a failed attach is tried again after a while, and a link that is no
+longer wanted has limited time to settle its deliveries.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from router.core.forwarding.forward import Forwarder
 from router.core.model.split_table import ListedTable
 from router.engine.beginning import wire_error
 from router.engine.connection import Connection
-from router.engine.deferred import ITEMS_PER_STEP, pop_items
+from router.engine.deferred import ITEMS_PER_STEP, DeferredPass, pop_items
 from router.engine.link import Link
 from router.errors import AmqpError, Scope
 
@@ -43,7 +43,7 @@ NO_ANSWER: Final = "trioute:no-answer"
 
 
 class Status(StrEnum):
-    """Status of a line, from best to worst; the values are those of Dispatch's `operStatus`."""
+    """Status of a wanted link, best first; the values are those of Dispatch's `operStatus`."""
 
     ACTIVE = "active"
     ATTACHING = "attaching"
@@ -83,7 +83,7 @@ A = TypeVar("A", bound=Attempt)
 
 
 class SupervisedLink(Generic[A]):
-    """Line: a link that is wanted on one connection.
+    """Link that is wanted on one connection, attached or not.
 
     `since` is when the status last changed. `attempts` counts the attempts since the link was last
     stable.
@@ -120,7 +120,7 @@ L = TypeVar("L", bound=SupervisedLink[Any])
 
 
 class _ConnectionLines(Generic[L]):
-    """Set of the lines on one connection; at most `MAX_ATTACHES` of them are being attached."""
+    """Set of the wanted links of a connection; at most `MAX_ATTACHES` are being attached."""
 
     def __init__(self) -> None:
         # all lines, including those that are quiescing
@@ -132,9 +132,9 @@ class _ConnectionLines(Generic[L]):
 
 
 class LinkSupervisor(Generic[L]):
-    """Supervisor that attaches lines, retries those that fail, and detaches unwanted ones.
+    """Supervisor that attaches wanted links, retries failed ones, and detaches unwanted ones.
 
-    Subclasses know the kind of link and keep the tables of wanted lines; they override `make`,
+    Subclasses know the kind of link and keep the tables of wanted links; they override `make`,
     `retry_s` and `remove_line`.
     """
 
@@ -155,8 +155,7 @@ class LinkSupervisor(Generic[L]):
         self._timers: list[tuple[float, int, L]] = []
         self._moments = itertools.count()
         self._numbers = itertools.count(1)
-        # whether a pass over the timers continues in later turns
-        self._is_checking = False
+        self._check = DeferredPass(self._check_due, ITEMS_PER_STEP)
         # number of attempts, and of failures
         self.attempts = 0
         self.failures = 0
@@ -169,33 +168,33 @@ class LinkSupervisor(Generic[L]):
     # Methods to override.
 
     def make(self, line: L, number: int) -> Attempt:
-        """Create an attempt for a line; `number` is different for each attempt."""
+        """Create an attempt to attach a wanted link; each attempt has another `number`."""
         raise NotImplementedError
 
     def retry_s(self, line: L) -> float:
-        """Return the retry delay of a line, in seconds.
+        """Return the retry delay of a failed link, in seconds.
 
-        The supervisor extends this delay if very many lines have failed.
+        The supervisor extends this delay if very many links of the connection have failed.
         """
         raise NotImplementedError
 
     def remove_line(self, line: L) -> None:
-        """Remove a line from the tables of wanted lines, if it is there."""
+        """Remove a link from the tables of wanted links, if it is there."""
         raise NotImplementedError
 
     def recovered(self, line: L) -> None:
-        """Handle a line that has become active."""
+        """Handle a wanted link that has become active."""
 
     def failed(self, line: L) -> None:
-        """Handle a line that has failed; `line.error` is the reason, if one was given."""
+        """Handle a wanted link that has failed; `line.error` is the reason, if one was given."""
 
     def status_changed(self, line: L, before: Status) -> None:
-        """Handle a change of a line's status."""
+        """Handle a change of a wanted link's status; `before` is the previous one."""
 
     # Wanted links.
 
     def keep_attached(self, line: L) -> None:
-        """Keep a line attached from now on. The caller has already added it to the tables."""
+        """Keep a wanted link attached. The caller has added it to the tables of wanted links."""
         lines = self._lines_by_connection.setdefault(line.connection, _ConnectionLines())
         if line not in lines.all:
             lines.all[line] = None
@@ -204,7 +203,7 @@ class LinkSupervisor(Generic[L]):
         self._go_on(line.connection)
 
     def retire(self, line: L) -> None:
-        """Quiesce the link of a line, and detach it once its deliveries are settled."""
+        """Quiesce an unwanted link, and detach it once its deliveries are settled."""
         self.remove_line(line)
         own = line.own
         if own is None or own.is_over:
@@ -221,7 +220,7 @@ class LinkSupervisor(Generic[L]):
         self._answered(line)
 
     def forget_lines(self, connection: Connection) -> None:
-        """Forget all lines of a connection that has ended.
+        """Forget all wanted links of a connection that has ended.
 
         If there are very many, some are forgotten in later turns.
         """
@@ -239,14 +238,14 @@ class LinkSupervisor(Generic[L]):
     # Attaching.
 
     def _go_on(self, connection: Connection) -> None:
-        """Start attempts for the waiting lines of a connection, up to `MAX_ATTACHES`."""
+        """Attach links that wait for it on a connection, up to `MAX_ATTACHES` at a time."""
         lines = self._lines_by_connection.get(connection)
         if lines is not None and not lines.is_going_on:
             lines.is_going_on = True
             self.forwarder.turn.deferred.run_steps(self._attempts(lines), MAX_ATTACHES)
 
     def _attempts(self, lines: _ConnectionLines[L]) -> Iterator[None]:
-        """Attempt the waiting lines, one in each step."""
+        """Begin to attach the links that wait for it, one in each step."""
         # without a free channel, attempts fail at once, so there may be very many
         while lines.waiting and len(lines.under_way) < MAX_ATTACHES:
             line = lines.waiting.popleft()
@@ -279,7 +278,7 @@ class LinkSupervisor(Generic[L]):
         self._at(line, self.now + ANSWER_TIMEOUT_S)
 
     def line_attached(self, line: L) -> None:
-        """Mark a line as active, as the peer has answered its attach, in time or late."""
+        """Mark a link as active, as the peer has answered its attach, in time or late."""
         self.set_status(line, Status.ACTIVE)
         line.due = None
         self.recovered(line)
@@ -299,14 +298,14 @@ class LinkSupervisor(Generic[L]):
         self._answered(line)
 
     def _answered(self, line: L) -> None:
-        """Remove a line from those being attached, and start attempts for waiting lines."""
+        """Note that an attempt to attach `line` has ended, and begin to attach waiting links."""
         lines = self._lines_by_connection.get(line.connection)
         if lines is not None and line in lines.under_way:
             lines.under_way.remove(line)
             self._go_on(line.connection)
 
     def _failed_for(self, line: L, error: Error | None) -> None:
-        """Mark a line as failed, and schedule the next attempt."""
+        """Mark a link as failed, and schedule the next attempt to attach it."""
         line.error = error
         line.failed_at = self.now
         self.set_status(line, Status.FAILED)
@@ -314,7 +313,7 @@ class LinkSupervisor(Generic[L]):
         self.failed(line)
 
     def _delay_s(self, line: L) -> float:
-        """Return the time until the next attempt, which varies from line to line."""
+        """Return the seconds until the next attempt to attach a link; they vary between links."""
         seed = f"{line.connection.settings.container_id}/{line.name}/{line.attempts}"
         part = crc32(seed.encode()) / 2**32 * 2 - 1
         delay_s = max(self.retry_s(line), self._failed[line.connection] / self.retries_per_s)
@@ -323,13 +322,11 @@ class LinkSupervisor(Generic[L]):
     # The clock.
 
     def tick(self, now: float) -> None:
-        """Do all work that is due; with very many lines, some of it is done in later turns."""
-        if not self._is_checking:
-            self._is_checking = True
-            self.forwarder.turn.deferred.run_steps(self._check_due(), ITEMS_PER_STEP)
+        """Do all work that is due; with very many links, some of it is done in later turns."""
+        self._check.start(self.forwarder.turn.deferred)
 
     def _check_due(self) -> Iterator[None]:
-        """Handle each line that is due or quiescing."""
+        """Handle each link whose time in the timers has come, and each link that quiesces."""
         while self._timers and self._timers[0][0] <= self.now:
             due, _, line = heapq.heappop(self._timers)
             if line.due == due and not line.is_over:
@@ -344,15 +341,14 @@ class LinkSupervisor(Generic[L]):
             if line.own is not None:
                 self.check_quiescing(line, line.own, self.now)
             yield
-        self._is_checking = False
 
     def check_quiescing(self, line: L, own: Attempt, now: float) -> None:
-        """Detach a quiescing line once it has no delivery under way."""
+        """Detach a quiescing link once it has no delivery under way."""
         if self.is_quiet(line, own, now):
             own.detach()
 
     def is_quiet(self, line: L, own: Attempt, now: float) -> bool:
-        """Return whether a quiescing line has no deliveries left and has quiesced for `GRACE_S`."""
+        """Return whether a link has no deliveries left and has quiesced for `GRACE_S`."""
         return own.is_quiet and now - line.since >= GRACE_S
 
     def _at(self, line: L, when: float) -> None:
@@ -371,7 +367,7 @@ class LinkSupervisor(Generic[L]):
             self.keep_attached(line)
 
     def _unanswered(self, line: L, own: Attempt) -> None:
-        """Fail an attempt that the peer has not answered in time."""
+        """Handle an attempt to attach a link that the peer has not answered in time as failed."""
         frame = "begin" if own.link is None else "attach"
         words = f"the {self.peer} has not answered the {frame} within {ANSWER_TIMEOUT_S:g} s"
         error = AmqpError(NO_ANSWER, words, Scope.LINK)
@@ -386,7 +382,7 @@ class LinkSupervisor(Generic[L]):
     # Statuses and counts.
 
     def set_status(self, line: L, status: Status) -> None:
-        """Set the status of a line, and update the counts."""
+        """Set the status of a link, and update the counts of links by status."""
         if line.status is status:
             return
         before = line.status
@@ -398,7 +394,7 @@ class LinkSupervisor(Generic[L]):
         self.status_changed(line, before)
 
     def _forget(self, line: L) -> None:
-        """Remove a line that has ended."""
+        """Remove a link that has ended from all tables."""
         if line.is_over:
             return
         self.remove_line(line)

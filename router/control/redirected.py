@@ -1,8 +1,8 @@
 """Follow amqp:link:redirect for auto-links (section 2.8.18).
 
-If the connector may follow redirects, the router opens a connection to the other container for this
-link alone. The link is attached there while that connection lasts; after that it is attached where
-it is configured (docs/decisions/0026-redirects.md).
+If the connector may follow redirects, the router opens a connection to the container that the
+redirect names, for the redirected link alone. The link is attached there while that connection
+lasts; after that it is attached where it is configured (docs/decisions/0026-redirects.md).
 """
 
 from __future__ import annotations
@@ -68,36 +68,36 @@ L = TypeVar("L", bound=Line)
 
 
 class Lines(Protocol[L]):
-    """Interface to auto-links' lines and their supervisor (`router.control.auto_links`)."""
+    """Interface to the wanted auto-links and their supervisor (`router.control.auto_links`)."""
 
     @property
     def now(self) -> float:
         """Return the turn's time."""
 
     def enter(self, rule: AutoLinkRule, connection: Connection) -> L:
-        """Create the line for an auto-link on a connection, and add the line to the tables."""
+        """Add an auto-link on a connection to the tables of wanted links, and return it."""
 
     def keep_attached(self, line: L) -> None:
-        """Keep a line attached from now on."""
+        """Keep a wanted link attached from now on."""
 
     def try_again(self, line: L) -> None:
-        """Schedule the next attempt of a failed line, after its retry delay."""
+        """Schedule the next attempt to attach a failed link, after its retry delay."""
 
     def retire(self, line: L) -> None:
-        """Quiesce the link of a line, and detach it once its deliveries are settled."""
+        """Quiesce an unwanted link, and detach it once its deliveries are settled."""
 
     def forget_lines(self, connection: Connection) -> None:
-        """Forget the lines of a connection that has ended."""
+        """Forget the wanted links of a connection that has ended."""
 
 
 @attrs.define(eq=False)
 class RedirectedLink(Generic[L]):
     """Auto-link that is redirected to another container.
 
-    `home` is the line where the auto-link is configured. `rule` is the rule for the other
-    container, and `line` is the line on the connection to that container, once it is open. If the
-    link is not attached there by `until`, in seconds, the redirect ends. `seen` has all redirect
-    targets so far.
+    `home` is the link to the container for which the auto-link is configured. `rule` is the rule
+    for the other container, and `line` is the link to that container, once a connection to it is
+    open. If `line` is not attached by `until`, in seconds, the redirect ends. `seen` has all
+    redirect targets so far.
     """
 
     name: str
@@ -125,7 +125,7 @@ class Redirects(Generic[L]):
         return len(self._redirects)
 
     def owns(self, line: L) -> bool:
-        """Return whether a line is attached, or being attached, at the target of a redirect."""
+        """Return whether a link is attached, or being attached, at the target of a redirect."""
         return self._redirect_of(line) is not None
 
     def _redirect_of(self, line: L) -> RedirectedLink[L] | None:
@@ -133,7 +133,10 @@ class Redirects(Generic[L]):
         return redirected if redirected is not None and redirected.line is line else None
 
     def failed(self, line: L) -> None:
-        """Follow the redirect in a failed line's error; without one, end the line's redirect."""
+        """Follow the redirect in a failed link's error.
+
+        Without one, end the redirect that led to this link, if any.
+        """
         redirected = self._redirect_of(line)
         error = line.error
         redirect = redirect_of(error)
@@ -163,7 +166,7 @@ class Redirects(Generic[L]):
         home.due = None
 
     def container_came(self, connection: Connection) -> None:
-        """Attach the redirected link on the connection made for it, which has opened."""
+        """Attach a redirected link on the connection that was opened for it."""
         redirected = self._redirects.get(connection.settings.endpoint)
         if redirected is not None and redirected.line is None:
             redirected.line = self._auto_links.enter(redirected.rule, connection)
@@ -179,13 +182,13 @@ class Redirects(Generic[L]):
         self._containers.dedicated_observers.pop(name, None)
 
     def forget(self, line: L) -> None:
-        """End the redirect of a line that is removed, without attaching its link again."""
+        """End the redirect of a link that is no longer wanted, without attaching the link again."""
         redirected = self._by_home.get(line)
         if redirected is not None:
             self._end(redirected, tries_again=False)
 
     def left(self, line: L) -> None:
-        """End the redirect of this line, so that its link is attached where it is configured."""
+        """End the redirect that led to this link, so that it is attached where it is configured."""
         redirected = self._redirect_of(line)
         if redirected is not None:
             self._end(redirected)

@@ -109,7 +109,7 @@ class Distribution(Protocol):
         """Return the consumer for a delivery of this many octets; None if no consumer has room."""
 
     def choose_across(self, address: Address, size: int, side: int, lane: int) -> Consumer | None:
-        """Return the consumer for a delivery that comes from a side; None if none has room."""
+        """Return the consumer for a delivery that comes from `side`; None if none has room."""
 
     def no_destination(self, address: Address, delivery: Delivery) -> None:
         """Release a message, because its address has no receiver."""

@@ -76,13 +76,13 @@ class Ledger:
     by_kind: dict[str, int] = attrs.Factory(lambda: dict.fromkeys(KINDS, 0))
 
     def limit(self, memory_limit_bytes: int, state_bytes: int, connection_bytes: int) -> None:
-        """Set the limits for state; a limit of 0 is derived from `memory_limit_bytes`."""
+        """Set the limits on peers' state; a limit of 0 is derived from `memory_limit_bytes`."""
         derived = max(memory_limit_bytes * STATE_SHARE, LEAST_STATE_BYTES)
         self.limit_bytes = state_bytes or derived
         self.connection_limit_bytes = connection_bytes or self.limit_bytes // 2
 
     def share(self) -> int:
-        """Return how many octets each connection may have once the router's limit is reached."""
+        """Return how much may be charged to each connection once the router's limit is reached."""
         return self.limit_bytes // max(1, self.accounts)
 
 

@@ -362,7 +362,9 @@ def _free_handle(session: Session) -> int:
     handle: int | None = session.handles.lowest_free(limit)
     if handle is None:
         raise AmqpError(
-            Condition.RESOURCE_LIMIT_EXCEEDED, f"all {limit + 1} handles are in use", Scope.SESSION
+            Condition.RESOURCE_LIMIT_EXCEEDED,
+            f"all {limit + 1} handles of the session are in use",
+            Scope.SESSION,
         )
     return handle
 

@@ -44,7 +44,7 @@ def write(session: Session, performative: Composite) -> None:
     if len(frame) > limit:
         raise AmqpError(
             Condition.FRAME_SIZE_TOO_SMALL,
-            f"{type(performative).__name__} of {len(frame)} octets; {limit} are allowed",
+            f"{type(performative).__name__} frame of {len(frame)} octets; the peer allows {limit}",
             Scope.SESSION,
         )
     session.outbox.output.append(frame)
@@ -91,7 +91,7 @@ def begin_received(connection: Connection, channel: int, remote: Begin) -> None:
     mapped = connection.sessions.find(channel)
     if mapped is not None:
         connection.failing = mapped
-        problem = f"begin on channel {channel}, which this session already uses"
+        problem = f"begin received on channel {channel}, which already has a session"
         raise AmqpError(Condition.NOT_ALLOWED, problem, Scope.SESSION)
     if remote.remote_channel is not None:
         session = connection.local_sessions.get(int(remote.remote_channel))

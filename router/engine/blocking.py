@@ -87,7 +87,7 @@ class BlockedLinks:
             self._passed_over = 0
 
     def _below(self) -> int:
-        """Return the less urgent level whose turn it is; the top level if no other has links."""
+        """Return the less urgent level to serve next; the top level if only that one has links."""
         level = self._let_in
         for _ in range(LEVELS):
             level = level - 1 if level > 0 else LEVELS - 1

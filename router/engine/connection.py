@@ -275,8 +275,8 @@ class Connection:
                 self.frame_end = end
                 raise AmqpError(
                     "amqp:connection:framing-error",
-                    f"frame of {size} octets with a data offset of {doff}; {limit} octets are "
-                    "allowed",
+                    f"wrong frame header: a size of {size} octets (up to {limit} are allowed), and "
+                    f"a data offset of {doff} octets",
                     Scope.CONNECTION,
                 )
             if size > end - at:
@@ -383,7 +383,7 @@ class Connection:
     # Octets out.
 
     def write_due(self) -> None:
-        """Write the frames that were noted during the turn; the shell then sends the output."""
+        """Write the flows and dispositions due at the end of a turn; the shell then sends them."""
         self.outbox.in_turn = False
         if self.sessions_due:
             for session in self.sessions_due:

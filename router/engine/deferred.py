@@ -136,6 +136,31 @@ class Deferred:
         return bool(self.tasks)
 
 
+class DeferredPass:
+    """Pass over items in steps; a new pass does not start before the last one is finished.
+
+    `steps` returns an iterator that does one step each time it is advanced. The first `at_once`
+    steps of a pass are done immediately, the others in later turns.
+    """
+
+    def __init__(
+        self, steps: Callable[[], Iterable[object]], at_once: int = CHANGES_AT_ONCE
+    ) -> None:
+        self.is_running = False
+        self._steps = steps
+        self._at_once = at_once
+
+    def start(self, deferred: Deferred) -> None:
+        """Start a pass, unless one is running."""
+        if not self.is_running:
+            self.is_running = True
+            deferred.run_steps(self._run(), self._at_once)
+
+    def _run(self) -> Iterator[object]:
+        yield from self._steps()
+        self.is_running = False
+
+
 def grow_old() -> None:
     """Move all objects to the garbage collector's oldest generation, in constant time.
 

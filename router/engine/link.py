@@ -111,7 +111,7 @@ class Link:
         return self.state == ATTACHED
 
     def is_lost(self) -> bool:
-        """Return False while the link is attached or the peer's attach awaits our answer."""
+        """Return True unless the link is attached, or the peer's attach awaits our answer."""
         return self.state not in (ATTACHED, ATTACH_RCVD)
 
     def count_outcome(self, code: int, count: int) -> None:
@@ -133,7 +133,10 @@ class Link:
             self.delayed_1s += count
 
     def drop(self) -> None:
-        """Break the reference cycles of a link that has ended; end the charge if it is detached."""
+        """Break the reference cycles of a link that has ended.
+
+        If the link is detached, the peer is no longer charged for it.
+        """
         self.deliveries = 0
         if self.blocked_in is not None:
             self.blocked_in.remove(self)
@@ -171,7 +174,10 @@ class IncomingLink(Link):
         self.side = 0
 
     def overdraws(self) -> bool:
-        """Grant one credit if the link's overdraft allows it; return whether it was granted."""
+        """Grant one credit from the link's overdraft; return False if the overdraft is used up.
+
+        The overdraft is how many deliveries are tolerated beyond the credit.
+        """
         if self.overdraft == 0:
             return False
         self.overdraft -= 1

@@ -270,12 +270,12 @@ def _open_received(connection: Connection, remote: Open) -> None:
     if remote.max_frame_size < MIN_MAX_FRAME_SIZE:
         raise AmqpError(
             Condition.INVALID_FIELD,
-            f"max-frame-size {remote.max_frame_size}; at least {MIN_MAX_FRAME_SIZE} is needed",
+            f"max-frame-size {remote.max_frame_size} is below the minimum, {MIN_MAX_FRAME_SIZE}",
         )
     if 0 < (remote.idle_time_out or 0) < LEAST_IDLE_MS:
         raise AmqpError(
             Condition.NOT_IMPLEMENTED,
-            f"idle-time-out {remote.idle_time_out} ms is too short; at least {LEAST_IDLE_MS} ms",
+            f"idle-time-out {remote.idle_time_out} ms is below the minimum, {LEAST_IDLE_MS} ms",
         )
     # these are not read later
     remote = attrs.evolve(

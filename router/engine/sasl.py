@@ -34,7 +34,7 @@ def frame_received(connection: Connection, body: bytes) -> None:
     if end != len(body):
         raise AmqpError(
             Condition.FRAMING_ERROR,
-            f"{len(body) - end} octets after the single value of a SASL frame",
+            f"a SASL frame has {len(body) - end} octets after its only value",
         )
     if connection.is_client and isinstance(frame, SaslMechanisms):
         _choose_mechanism(connection, frame)
@@ -62,7 +62,8 @@ def frame_received(connection: Connection, body: bytes) -> None:
     elif isinstance(frame, SaslChallenge | SaslResponse):
         # neither ANONYMOUS nor PLAIN has a second step
         raise AmqpError(
-            Condition.NOT_ALLOWED, "SASL challenge or response; ANONYMOUS and PLAIN have neither"
+            Condition.NOT_ALLOWED,
+            f"{type(frame).__name__} received; ANONYMOUS and PLAIN have no challenge or response",
         )
     else:
         raise AmqpError(

@@ -195,7 +195,7 @@ class Session:
         return False
 
     def awaits_credit(self) -> bool:
-        """Return whether the link that last ran out of credit has none, and nothing unsettled."""
+        """Return whether the link that last ran out of credit is idle: no credit, all settled."""
         link = self.local_links.get(self.no_credit_handle)
         return link is not None and link.credit == 0 and link.unsettled == 0
 
@@ -387,7 +387,7 @@ class Session:
         self.schedule_link_flow(link)
 
     def held_frames_gone(self) -> None:
-        """Note that held frames have been forwarded; open the window at once or with a delay."""
+        """Note that frames held back were forwarded; open the window at once or with a delay."""
         self.window.is_moving = True
         # a used-up window is checked once per turn, because that check visits all links
         if self.window.size <= 0 or self.window_due or self.window.can_open(self.local_links):

@@ -4,7 +4,7 @@ A tag has to be unique among the link's unsettled deliveries. But the messages o
 may leave on one link, and one sender may use a tag twice (docs/decisions/0006).
 
 Most senders count, so a tag of up to eight octets is kept if it is greater, as a number, than all
-tags kept before it. Its octets are read in both orders, and one of the two numbers has to be
+tags kept before it. Its octets are read in both byte orders, and one of the two numbers has to be
 greater. A longer tag is kept if it is not in the set of long tags in use. Otherwise a tag is made
 from the delivery-id, in a form that no kept tag has.
 """
@@ -53,7 +53,7 @@ def choose(link: OutgoingLink, delivery: Delivery) -> None:
 
 
 def _is_new(link: OutgoingLink, size: int, word: int) -> bool:
-    """Return whether a short tag is certain to be new on a link; remember it if so."""
+    """Return whether a tag of up to eight octets is certainly new on a link; if so, remember it."""
     if size == 0 or (size == OWN_BYTES and word >> 32 == OWN_FIRST):
         return False
     mirrored = octets.mirror_u64(word)
@@ -73,7 +73,7 @@ def _is_new(link: OutgoingLink, size: int, word: int) -> bool:
 
 
 def _claim(link: OutgoingLink, delivery: Delivery) -> None:
-    """Keep a long tag unless an unsettled delivery of the link has the same one."""
+    """Keep a tag of more than eight octets unless an unsettled delivery on the link has it."""
     tags = link.long_tags
     if tags is None:
         tags = link.long_tags = set()

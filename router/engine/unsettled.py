@@ -29,7 +29,11 @@ NOTED_AT_ONCE = 8
 
 
 class Unsettled:
-    """Map from delivery-id to unsettled delivery, for ids that only grow (modulo 2**32)."""
+    """Map from delivery-id to unsettled delivery, for ids that only grow (modulo 2**32).
+
+    Recent deliveries are in a ring that is indexed by id, older ones in the dictionary
+    `stragglers`.
+    """
 
     def __init__(self) -> None:
         self.ring: list[Delivery | None] = [None] * RING_START
@@ -102,7 +106,7 @@ class Unsettled:
         return None
 
     def stragglers_between(self, first: int, last: int) -> list[int]:
-        """Return the ids from `first` to `last` that have left the ring, in no particular order."""
+        """Return the ids from `first` to `last` that are in `stragglers`, in any order."""
         width = serial.distance(first, last) + 1
         if width <= len(self.stragglers):
             ids = [serial.add(first, step) for step in range(width)]
@@ -114,9 +118,9 @@ class Unsettled:
         ]
 
     def count_between(self, first: int, last: int) -> int:
-        """Return how many ids from `first` to `last` are in the ring, settled or not.
+        """Return how many ids from `first` to `last` the ring spans, including settled ones.
 
-        The ids are consecutive, from `start_from(first)` on.
+        The counted ids are consecutive and begin at `start_from(first)`.
         """
         start = serial.distance(self.base, first)
         end = min(self.span - 1, start + serial.distance(first, last))
@@ -150,8 +154,8 @@ class Unsettled:
     def of_link(self, link: Link) -> list[Delivery]:
         """Return the unsettled deliveries that were received or sent on one link, oldest first.
 
-        The deliveries are not removed. The first call for a long ring notes the deliveries of every
-        link, so that further calls, for thousands of lost links, need not search the ring.
+        The deliveries are not removed. If many ids are in use, the first call lists the deliveries
+        of every link, so that calls for thousands of other lost links need no further search.
         """
         if self.count == 0:
             self._by_link = None
@@ -211,11 +215,11 @@ class Unsettled:
         numbers[:] = left
 
     def links_changed(self) -> None:
-        """Discard the notes of each link's deliveries, because deliveries have changed links."""
+        """Discard the lists of each link's deliveries, because deliveries have changed links."""
         self._by_link = None
 
     def _walked(self, link: Link) -> list[Delivery]:
-        """Return the deliveries of a link that are in the ring."""
+        """Search the ring, and return the deliveries of a link that are in it."""
         found = []
         for ahead in range(self.span):
             delivery = self.ring[serial.add(self.base, ahead) & self.mask]
@@ -224,7 +228,7 @@ class Unsettled:
         return found
 
     def _begin_to_note(self) -> None:
-        """Start new notes of each link's deliveries if there are none, or if they are outdated."""
+        """Start new lists of each link's deliveries if there are none, or if they are outdated."""
         newer = serial.distance(self._noted_to, serial.add(self.base, self.span))
         if (
             self._by_link is None
@@ -238,10 +242,10 @@ class Unsettled:
             self._unnoted = deque(self.stragglers)
 
     def _note_some(self, end: int, last: int) -> bool:
-        """Note the links of the next few deliveries; return whether any are left to note.
+        """Add the next few deliveries to the lists of their links; return whether more are left.
 
-        Only deliveries with ids below `end` are noted. In the queue `_unnoted`, the entries up to
-        the position `last`, in the count of `_taken`, are noted in any case.
+        Deliveries with ids from `end` on are not added. Only the first `last - _taken` entries of
+        the queue `_unnoted` are added whatever their ids.
         """
         by_link: dict[int, list[int]] = self._by_link or {}
         self._by_link = by_link
@@ -278,7 +282,7 @@ class Unsettled:
                 by_link.setdefault(id(link), []).append(number)
 
     def _to_stragglers(self, number: int, delivery: Delivery) -> None:
-        """Make the oldest delivery in the ring, which has the id `number`, a straggler."""
+        """Move the oldest delivery in the ring, which has the id `number`, to `stragglers`."""
         self.stragglers[number] = delivery
         self.ring[number & self.mask] = None
         if self._by_link is not None and serial.distance(self._noted_to, number) >= 0:
@@ -289,7 +293,7 @@ class Unsettled:
                 self._by_link = None
 
     def _make_room(self, number: int) -> None:
-        """Make room in the ring for an id: skip settled ids, grow, or move the oldest out."""
+        """Make room in the ring for an id: skip settled ids, grow, or move old deliveries out."""
         while self.span and self.ring[self.base & self.mask] is None:
             self.base = serial.add(self.base, 1)
             self.span -= 1

@@ -43,16 +43,16 @@ def not_incoming(found: object, handle: int, handle_max: int) -> AmqpError:
         return unattached(handle, handle_max)
     return AmqpError(
         Condition.NOT_ALLOWED,
-        f"transfer on handle {handle}, on which this router is the sender",
+        f"transfer received on handle {handle}, whose link is for sending to the peer",
         Scope.SESSION,
     )
 
 
 def check_continuation(delivery: Delivery, frame: TransferFrame) -> None:
-    """Raise AmqpError if a later transfer belongs to another delivery than the first (2.7.5)."""
+    """Raise AmqpError unless a later transfer continues the delivery that has begun (2.7.5)."""
     begun, number = delivery.incoming_id, frame.delivery_id
     if frame.has_delivery_id and number != begun:
-        problem = f"delivery {number} begins before {begun} is complete"
+        problem = f"delivery {number} begins before delivery {begun} is complete"
         raise AmqpError(Condition.NOT_ALLOWED, problem, Scope.SESSION)
     if frame.has_delivery_tag:
         tag = bytes(memoryview(frame.octets)[frame.tag_at : frame.tag_end])
@@ -98,7 +98,7 @@ def no_credit() -> AmqpError:
 
 
 def settles_first() -> AmqpError:
-    """Return the error for rcv-settle-mode second in a transfer on a link with first (2.7.5)."""
+    """Return the error for rcv-settle-mode second in a transfer if the link has first (2.7.5)."""
     return AmqpError(
         Condition.NOT_ALLOWED,
         "transfer has rcv-settle-mode second; the link was attached with first",
@@ -141,6 +141,6 @@ def message_too_large(size: int, limit: int) -> AmqpError:
     """Return the error for a message larger than the link's max-message-size (section 2.7.3)."""
     return AmqpError(
         Condition.MESSAGE_SIZE_EXCEEDED,
-        f"message of at least {size} octets; max-message-size is {limit}",
+        f"the message has at least {size} octets; max-message-size is {limit}",
         Scope.LINK,
     )

@@ -311,7 +311,10 @@ class PluginHost:
             self._stop_failed(hosted, "hung", HUNG)
 
     def _flooded(self, folder: str) -> None:
-        """Stop the plugins whose code is in `folder`; called in the watchdog's thread."""
+        """Stop the plugins with code in `folder`, which takes too much time.
+
+        The watchdog calls this in its own thread.
+        """
         assert self._token is not None
         try:
             self._token.run_sync_soon(self._stop_flooding, folder)

@@ -82,7 +82,8 @@ class PluginMetrics:
             return
         series = sum(len(family.samples) for family in families)
         if series > MAX_SERIES:
-            self._fail(f"has {series} series of metrics; at most {MAX_SERIES} are allowed", None)
+            why = f"the plugin has {series} series of metrics; at most {MAX_SERIES} are allowed"
+            self._fail(why, None)
             return
         yield from families
 

@@ -1,6 +1,6 @@
 """Pass events of the router on to the plugins that have subscribed to them.
 
-Without subscriptions no listener is registered, so events cost nothing.
+Without subscriptions, the router calls nothing here, so events cost nothing.
 """
 
 from __future__ import annotations

@@ -49,14 +49,17 @@ _LOOP: Final = str(Path(trio.__file__).parent / "_core" / "_run.py")
 
 @attrs.define
 class _Watched:
-    """Recent samples of one watched plugin."""
+    """Record of the recent samples of one watched plugin."""
 
     # for each sample: the seconds that it stands for, and whether the plugin was executing
     samples: deque[tuple[float, bool]] = attrs.field(factory=deque)
     uses: int = 0
 
     def add(self, elapsed_s: float, *, is_met: bool) -> float:
-        """Add a sample; return the plugin's share of the last 10 s, or 0 in the first 10 s."""
+        """Add a sample, in which the plugin was executing if `is_met`.
+
+        Return the plugin's share of the last 10 s, or 0 in the first 10 s.
+        """
         samples = self.samples
         samples.append((elapsed_s, is_met))
         total = sum(each for each, _ in samples)

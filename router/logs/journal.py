@@ -28,7 +28,7 @@ Renderer = Callable[[WrappedLogger, str, EventDict], str | bytes]
 
 
 class Module:
-    """Log module, with the levels that are written and the number of lines by level."""
+    """Log module: the levels that are written, and how many lines there were at each level."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -69,7 +69,7 @@ for _level in LEVELS:
 
 
 class Output:
-    """Output for the lines of one module."""
+    """Output for the lines of one log module."""
 
     def __init__(self, module: Module) -> None:
         self.module = module

@@ -31,9 +31,9 @@ def escape_and_cut(_logger: WrappedLogger, _method: str, event: EventDict) -> Ev
 
 
 def plain_text(event: EventDict) -> str:
-    """Return a line as one text: `[C7][L7.0.1] link attached name=x`.
+    """Return a log line as plain text, such as `[C7][L7.0.1] link attached name=x`.
 
-    The numbers are the identities of the `connection` and `router.link` entities.
+    The numbers after C and L are the identities of the `connection` and `router.link` entities.
     """
     ids = ""
     if "connection" in event:

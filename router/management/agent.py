@@ -165,7 +165,7 @@ class Agent:
         return payload
 
     async def _allowed(self, request: Request) -> Answer:
-        """Perform a request and return the answer, a refusal if the sender lacks the right."""
+        """Perform a request if its sender has the right to it; return the answer or a refusal."""
         log.debug("management request", connection=request.connection, **request.subject)
         try:
             requester = Requester(request.connection, request.may_change)

@@ -316,7 +316,7 @@ def _all(configuration: Configuration, entity: Entity) -> tuple[object, ...]:
 def _with_another(
     configuration: Configuration, entity: Entity, old: object, new: object, every: object
 ) -> tuple[Configuration, list[Edit]]:
-    """Return a configuration in which `new` replaces `old`, and the edits: none if both are equal.
+    """Return a configuration in which `new` replaces `old`, and the edits: [] if both are equal.
 
     `every` is all entities of the kind after the change, or `new` if the kind has only one.
     """
@@ -331,7 +331,7 @@ def _with(configuration: Configuration, values: Mapping[str, Any]) -> Configurat
 
 
 async def _placed(router: RouterView, found: FoundEntity) -> tuple[tuple[object, ...], int]:
-    """Return all entities of a kind, and the index of `found`. Raise Refused if it was removed."""
+    """Return all entities of the kind of `found`, and its index; raise Refused if it is gone."""
     at = await index_of(router, found.entity_type, settings_of(found.entity))
     if at is None:
         # another request has removed it meanwhile

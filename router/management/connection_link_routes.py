@@ -24,11 +24,11 @@ def create(router: RouterView, given: Given) -> ConnectionLinkRoute:
     # no connection in `pumps` has the number 0
     pump = router.observed.pumps.get(router.requester_number or 0)
     if pump is None or router.control is None:
-        raise Refused(BAD_REQUEST, "the connection to forward links to is closed")
+        raise Refused(BAD_REQUEST, "the connection that requested the link route is closed")
     values = {name: _value(name, value) for name, value in given.items() if value is not None}
     for name in ("pattern", "direction"):
         if name not in values:
-            raise Refused(BAD_REQUEST, f"{name} is missing")
+            raise Refused(BAD_REQUEST, f"a link route needs the attribute {name}")
     pattern, direction = str(values["pattern"]), str(values["direction"])
     name = str(values.get("name", f"{direction}/{pattern}"))
     routing, scope = router.control.link_routes, pump.connection

@@ -21,7 +21,7 @@ def explain_stuck(places: Iterable[Address], now: float) -> AnswerMap | None:
     """Describe the stuck receivers of multicast addresses; None if no address is multicast.
 
     `droppedInSeconds` is None for a receiver that is never dropped. If it is 0, the receiver is
-    dropped as soon as it delays another one. Times are in seconds.
+    dropped as soon as it delays another receiver. Times are in seconds.
     """
     multicasts = [each for each in places if each.treatment == MULTICAST]
     if not multicasts:

@@ -20,6 +20,6 @@ def get_log(router: RouterView, request: Request) -> list[list[object]]:
 
 
 def _limit(request: Request) -> int | None:
-    """Return how many lines are requested; None for all. Tools send a number or text."""
+    """Return how many log lines are requested; None for all. Tools send a number or text."""
     # as in Dispatch, no limit and 0 mean all of them
     return request.count("limit") or None

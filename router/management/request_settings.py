@@ -1,7 +1,7 @@
 """Make settings from the attributes of a request: check names, convert and check values.
 
 As in Dispatch, "5" is accepted for 5, "yes" for true, 5 for "5", and null for a missing value. The
-kinds of the configuration define the allowed values.
+kinds of settings (`router.config.kinds`) define the allowed values.
 """
 
 from __future__ import annotations

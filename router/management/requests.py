@@ -59,7 +59,10 @@ class Request:
 
     @property
     def subject(self) -> dict[str, str]:
-        """Return the operation and its object for the log, cut if long; only text is included."""
+        """Return what a log line says about the request: its operation and the entity it is about.
+
+        Values that are not text are left out, and long ones are cut.
+        """
         names = ("operation", "type", "name", "identity", "entityType")
         values = {name: self.properties.get(name) for name in names}
         return {
@@ -69,7 +72,7 @@ class Request:
         }
 
     def text(self, name: str) -> str | None:
-        """Return a text property, None if it is absent; raise Refused if it is no text."""
+        """Return the text of a property, None if it is absent; raise Refused if it is not text."""
         value = self.properties.get(name)
         if value is not None and not isinstance(value, str):
             raise Refused(BAD_REQUEST, f"{name} must be a string")

@@ -1,6 +1,7 @@
 """Schema of entity types: attributes, each with its kind, its meaning and a function that reads it.
 
-Each attribute is defined once; the agent answers from the definition, and the reference prints it.
+Each attribute is defined once; the agent answers requests from the definition, and the reference
+page is generated from it.
 The attributes of configured entities are taken from the model of the configuration.
 """
 

@@ -147,7 +147,7 @@ def _wants(asked: Asked) -> Callable[[ConnectionRecord], bool]:
         return lambda _: True
     if kind == "all":
         if asked["all"] is not True:
-            raise Refused(BAD_REQUEST, "all must be true if it is given")
+            raise Refused(BAD_REQUEST, "the key all must be true if it is given")
         return lambda _: True
     value = _text(asked, kind)
     if kind == "connection":

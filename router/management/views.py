@@ -81,7 +81,7 @@ class RouterView:
 
     @property
     def survey(self) -> Survey:
-        """Return the survey of blocked links for the current turn."""
+        """Return the survey of which links are blocked and why, made once for each turn."""
         now = self.observed.turn.now
         if self._survey is None or self._survey[0] != now:
             self._survey = (now, Survey(self.observed.forwarder))

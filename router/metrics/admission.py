@@ -1,8 +1,8 @@
 """Admit HTTP requests: limit how many are answered at a time, and how many wait for a place.
 
-A request has a place until the client has read the answer, and a turn (not a turn of the engine)
-until the answer is made. There are few turns, so that the event loop soon returns to other work.
-There are many places, because an answer that is being read costs the loop nothing. Hosts are
+A request has a place until the client has read the response, and a permit to generate the response
+until that is done. There are few permits, so that the event loop soon returns to other work. There
+are many places, because a response that is being read costs the loop nothing. Hosts are
 admitted in rotation, and none has more than half of the places, so no host can keep others out.
 """
 
@@ -22,8 +22,8 @@ WAIT_S: Final = 5.0
 class Admission:
     """Gate for requests of one kind; the requests of each host are admitted in order of arrival.
 
-    `places` is how many requests can be admitted at a time, `at_once` how many answers can be made
-    at a time, and `waiting` how many requests can wait for a place.
+    `places` is how many requests can be admitted at a time, `at_once` how many responses can be
+    generated at a time, and `waiting` how many requests can wait for a place.
     """
 
     def __init__(self, places: int, at_once: int, waiting: int) -> None:
@@ -35,7 +35,7 @@ class Admission:
         self._waiting: HostFairQueue[_Waiter] = HostFairQueue()
 
     async def enter(self, host: str) -> Admitted | None:
-        """Wait for a place and a turn; return None if the request is refused, or after `WAIT_S`.
+        """Wait until a request is admitted; return None if it is refused, or after `WAIT_S`.
 
         If too many requests wait, the newest request of the host with the most waiting requests is
         refused.
@@ -86,7 +86,7 @@ class Admission:
         return Admitted(self, host)
 
     def admit_waiting(self) -> None:
-        """Admit waiting requests while places and turns are free."""
+        """Admit waiting requests, while there are places and permits to generate responses."""
         while self._is_free():
             waiter = self._waiting.next(self._may_have_more)
             if waiter is None:
@@ -95,12 +95,12 @@ class Admission:
             waiter.decided.set()
 
     def return_turn(self) -> None:
-        """Free the turn of a request whose answer has been made."""
+        """Return the permit of a request whose response has been generated."""
         self._turns += 1
         self.admit_waiting()
 
     def return_place(self, host: str) -> None:
-        """Free the place of a request of a host."""
+        """Free the place of a request from `host`."""
         self._places += 1
         self._held[host] -= 1
         if not self._held[host]:
@@ -118,7 +118,7 @@ class _Waiter:
 
 
 class Admitted:
-    """Admitted request, which has a place, and a turn until its answer is made."""
+    """Admitted request, with a place, and with a permit until its response is generated."""
 
     def __init__(self, admission: Admission, host: str) -> None:
         self._admission = admission
@@ -126,12 +126,12 @@ class Admitted:
         self._has_turn = True
 
     def answer_made(self) -> None:
-        """Free the turn; the request keeps its place while the client reads the answer."""
+        """Return the permit to generate the response; keep the place while the client reads it."""
         if self._has_turn:
             self._has_turn = False
             self._admission.return_turn()
 
     def leave(self) -> None:
-        """Free the place, and the turn if the request still has it."""
+        """Free the place, and return the permit to generate the response if it was not returned."""
         self.answer_made()
         self._admission.return_place(self._host)

@@ -164,9 +164,9 @@ class Exposition:
     async def render(self, accept: str, ticket: int | None = None) -> tuple[str, bytes]:
         """Return the content type and the text for an Accept header.
 
-        `ticket` is the value of `begun` at the arrival of the request; None means that the request
-        has just arrived. A text that was begun after the arrival is recent enough, and is returned
-        instead of a new one.
+        `ticket` is the value that the counter `begun` had when the request arrived; None means that
+        the request has just arrived. A text that was begun after the arrival is recent enough, and
+        is returned instead of a new one.
         """
         encode, content_type = _chosen(accept)
         asked_at = self.begun if ticket is None else ticket

@@ -279,8 +279,8 @@ class HttpListener:
     async def _speak(self, impatient: Any, ticket: int) -> None:
         """Serve a connection with Hypercorn.
 
-        Hypercorn's annotation requires a specific type of stream, but it uses only the methods that
-        `_ImpatientStream` has.
+        Hypercorn's type annotation requires a certain type of stream, but Hypercorn uses only the
+        methods that `_ImpatientStream` has.
         """
         state = ConnectionState({"ticket": ticket})
         try:
@@ -314,7 +314,7 @@ class HttpListener:
         now = trio.current_time()
         if now - self._warned_at >= WARN_EVERY_S:
             self._warned_at = now
-            self.log.warning("too many requests at once", kind=kind.value)
+            self.log.warning("too many HTTP requests at once", kind=kind.value)
 
 
 def _crowd() -> int:
@@ -388,7 +388,7 @@ class _Log(Logger):
 
     async def exception(self, message: str, *args: object, **kwargs: object) -> None:
         """Log the exception being handled."""
-        log.error("request failed", reason=message, exc_info=sys.exception())
+        log.error("HTTP request failed", reason=message, exc_info=sys.exception())
 
 
 def _hypercorn_config() -> Config:

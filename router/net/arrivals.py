@@ -81,7 +81,7 @@ class WaitingConnections:
         return len(self._waiting)
 
     def add(self, host: str, accepted: socket.socket) -> None:
-        """Add a connection; if too many wait, refuse the oldest of the host with the most."""
+        """Add a connection; if too many wait, refuse the oldest one from the host with the most."""
         self._waiting.add(host, accepted)
         self._some.set()
         if len(self._waiting) > self._most:

@@ -1,4 +1,4 @@
-"""Close connections that no longer need their sockets, a few per round of the event loop.
+"""Close the sockets of ended connections, a few per round of the event loop.
 
 A pulled cable or a dead client host ends thousands of connections in one round. The round closes
 only some of these connections; the others wait in the queue of deferred work
@@ -16,19 +16,19 @@ CLOSING_STEPS: Final = 8
 
 
 class Closing(Protocol):
-    """Connection that no longer needs its socket."""
+    """Interface of a connection that has ended, and whose socket is to be closed."""
 
     def refuse_deliveries(self) -> None:
-        """Refuse deliveries from now on, because the connection will be closed in a later turn."""
+        """Send no more deliveries, because the socket will be closed in a later turn."""
 
     def close(self) -> None:
-        """Close the socket and resolve the connection's deliveries; call this within a turn."""
+        """Close the socket and end the connection with its links; call this within a turn."""
 
 
 def close(deferred: Deferred, pump: Closing) -> bool:
-    """Close a connection in this turn, or in a later one if this round's budget is used up.
+    """Close a connection's socket now, or in a later turn if this round's budget is used up.
 
-    Return whether the connection is closed already.
+    Return whether the socket is closed already.
     """
     closing = _Close(pump)
     deferred.start(closing, 1, pump.refuse_deliveries, CLOSING_STEPS)

@@ -156,7 +156,8 @@ class AmqpConnector:
     async def _visit(self, connections: trio.Nursery) -> bool:
         """Connect to the current host, and follow redirects from there as far as allowed.
 
-        Return whether any of these connections lasted. The first failure ends the visit.
+        Return after the first failure, with True if any of these connections was open for at least
+        `LASTING_CONNECTION_S`.
         """
         trail = RedirectChain(self.connector, self.places.here)
         has_lasted = False
@@ -249,7 +250,7 @@ class AmqpConnector:
     # Events of the connection.
 
     def _heard(self, event: object) -> None:
-        """Update the status after an event of the connection, and learn the peer's other hosts."""
+        """Update the status after an event of the connection; read the peer's failover list."""
         if isinstance(event, ConnectionOpened):
             self._known.set()
             self._opened(event.remote_open)

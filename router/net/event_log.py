@@ -52,13 +52,15 @@ def log_event(
         link_log.info(said, connector=event.connector, router=event.router, reason=event.reason)
     elif isinstance(event, LinkRoutesUnsupported):
         said = "connection without link routes"
-        link_log.info(said, router=event.router, reason="the other router does not support them")
+        link_log.info(
+            said, router=event.router, reason="the other router does not support link routes"
+        )
     elif isinstance(event, RouteRefused):
         reason = "the addresses are reserved for routers"
         facts = {"router": event.router, "key": event.key, "count": event.count}
         link_log.warning("link route refused", **facts, reason=reason)
     elif isinstance(event, RoutesLeftOut):
-        reason = "there are more link routes than an edge keeps"
+        reason = "the interior router announces more link routes than an edge keeps"
         facts = {"router": event.router, "count": event.count, "kept": event.kept}
         link_log.warning("link routes ignored", **facts, reason=reason)
     elif isinstance(event, events.SessionEnded):
@@ -98,7 +100,10 @@ def log_event(
 
 
 def _is_announced(session: Session) -> bool:
-    """Return whether a session belongs to an auto-link, whose changes are logged separately."""
+    """Return whether a session belongs to a link of this router that other events report.
+
+    Such links are auto-links, proxy links and control links.
+    """
     return isinstance(session.owner, OwnLink) and session.owner.is_announced
 
 
@@ -132,7 +137,7 @@ def _end(
 def _refused(
     log: FilteringBoundLogger, what: str, redirected: str, error: AmqpError, **facts: object
 ) -> None:
-    """Log the warning `what` or, if the refusal redirects the peer, the info `redirected`."""
+    """Log a refusal: `redirected` as info if it redirects the peer, else `what` as a warning."""
     redirect = read_redirect(error.condition, error.info)
     if redirect is None:
         log.warning(what, by_peer=False, **facts, **_reason(error))

@@ -1,6 +1,6 @@
 """Limit concurrent work fairly: each requester has a queue, and the queues take turns.
 
-A requester (`who`) with many requests does not delay those of other requesters.
+A requester (`who`) with many requests does not delay the requests of other requesters.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ _LARGEST = Membership("", "interior", LARGEST_INSTANCE, FEATURES_SPOKEN)
 
 
 def find_too_long(configuration: Configuration, _: Mapping[str, object]) -> Iterator[Finding]:
-    """Yield a finding for each connector whose SASL init or open is too long."""
+    """Yield a `Finding` for each connector whose SASL init or open is too long."""
     container_id = configuration.router.id or socket.gethostname()
     for index, connector in enumerate(configuration.connectors):
         here: Path = ("connector", index)

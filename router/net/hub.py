@@ -88,10 +88,10 @@ class Hub(Generic[AnyPump]):
             self._empty.set()
 
     def pump_changed(self, pump: AnyPump) -> None:
-        """Handle that a connection is new or has been opened; a hook for subclasses."""
+        """React to a connection that is new or has been opened; a hook for subclasses."""
 
     def close(self, pump: Closing) -> None:
-        """Close a connection that no longer needs its socket, in this turn or a later one."""
+        """Close the socket of a connection that has ended, in this turn or a later one."""
         self.begin_turn()
         if close(self.turn.deferred, pump):
             self.finish_turn()
@@ -150,11 +150,11 @@ class Hub(Generic[AnyPump]):
             self.do_deferred_work()
 
     def has_work(self) -> bool:
-        """Return whether deferred work is left, or the budget for a round has to be restored."""
+        """Return whether deferred work is left, or the budget for immediate work is not full."""
         return self.turn.deferred.needs_round()
 
     def do_deferred_work(self, slice_s: float = SLICE_S) -> None:
-        """Restore the budget for a round, and do deferred work in one turn.
+        """Restore the budget for immediate work, and do deferred work in one turn.
 
         The turn lasts about `slice_s`, and does at least one step.
         """
@@ -209,7 +209,7 @@ class Hub(Generic[AnyPump]):
         self.tidy()
 
     async def round_trip(self) -> str | None:
-        """Run an empty turn in the loop's next round; return a text if the loop was stuck."""
+        """Run an empty turn in the event loop's next round; return a text if the loop was stuck."""
         await trio.lowlevel.checkpoint()
         self.begin_turn()
         self.finish_turn()

@@ -91,7 +91,7 @@ class Places:
         self._stay(here)
 
     def restart_round(self) -> None:
-        """Begin a new round of attempts with the next host; called after a lasting connection."""
+        """Begin a new round of attempts with the next host, after a connection that lasted."""
         self._left = 0
 
     def advance(self) -> bool:

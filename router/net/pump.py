@@ -238,7 +238,7 @@ class Pump:
             self.hub.finish_turn()
 
     def _socket_failed(self) -> None:
-        """Resolve the connection's deliveries in this turn, because the socket has failed."""
+        """End the connection in this turn, because its socket has failed."""
         self.connection.end_of_input()
         self._reading.cancel()
 
@@ -281,7 +281,7 @@ class Pump:
         self.connection.outbox.congested = True
 
     def close(self) -> None:
-        """Close the socket and resolve the connection's deliveries; call this within a turn."""
+        """Close the socket and end the connection with its links; call this within a turn."""
         if self._is_closed:
             # its task was cancelled while it waited for its turn
             return
@@ -330,7 +330,7 @@ _GONE = _Gone()
 
 
 class _Ending(_Gone):
-    """Placeholder for the pump of an ended connection, while its last links are resolved."""
+    """Placeholder for the pump of an ended connection, while its last links are being ended."""
 
     def __init__(self, pump: Pump) -> None:
         self._pump = pump

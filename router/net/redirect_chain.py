@@ -28,11 +28,11 @@ class RedirectChain:
 
     @property
     def hops(self) -> int:
-        """Return the number of redirects followed since the start or a lasting connection."""
+        """Return how many redirects were followed since the chain began, or since `restart`."""
         return len(self._seen) - 1
 
     def restart(self) -> None:
-        """Begin a new chain at the current host; called after a lasting connection.
+        """Begin a new chain at the current host, after a connection that lasted.
 
         A later redirect to another host and back to the current one is then not a circle.
         """

@@ -129,7 +129,7 @@ class RouterHub(Hub["RouterPump"]):
         ]
 
     def event_received(self, connection: Connection, event: object) -> None:
-        """Pass an event that the core has handled to the connection's pump and to listeners."""
+        """Pass an event that the core has handled to the connection's pump and to `listeners`."""
         self.churn.count()
         connection.owner.event_received(event)
         for listener in self.listeners:

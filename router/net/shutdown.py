@@ -22,9 +22,9 @@ WORK_OF_A_LINK = 8
 
 
 async def close_all(hub: RouterHub) -> None:
-    """Resolve deliveries under way, detach all links and close all connections.
+    """Close all connections gracefully, and wait until the peers have closed their sides.
 
-    Then wait until the peers have closed their sides, but at most `FAREWELL_S`.
+    The wait takes at most `FAREWELL_S`.
     """
     close_connections_now(hub, "the router is shutting down")
     with trio.move_on_after(FAREWELL_S):
@@ -42,7 +42,7 @@ def close_connections_now(hub: RouterHub, why: str) -> None:
 
 
 def close_in_order(hub: RouterHub, pumps: Iterable[RouterPump], why: str) -> None:
-    """Close connections gracefully: resolve their deliveries and detach their links first.
+    """Close connections gracefully: send outcomes, detach the links, then close.
 
     `why` is the description in the errors that the peers receive. If there are very many links,
     some are detached in later turns.

@@ -1,4 +1,4 @@
-"""Trace connections: report each frame that is sent or received to interested listeners.
+"""Trace connections: report each frame that is sent or received to frame listeners.
 
 A connection without a `Tap` is not traced, which costs only a check at each read and send. A traced
 connection is slower: each frame is decoded a second time.
@@ -48,7 +48,7 @@ class Frame:
 
 @attrs.frozen(eq=False)
 class FrameListener:
-    """Listener to the frames of the connections that `wants` selects.
+    """Listener that is called with each frame on the connections that `wants` selects.
 
     `on_frame` is called before the router processes a frame, and `on_processed` when all frames of
     one read were processed.
@@ -68,7 +68,7 @@ class _Direction:
 
 
 class Tap:
-    """Trace of one connection, which reports whole frames to listeners."""
+    """Trace of one connection, which reports whole frames to frame listeners."""
 
     def __init__(self, pump: RouterPump) -> None:
         connection = pump.connection
@@ -114,7 +114,7 @@ class Tap:
 
 
 class Tracer:
-    """Tracer of a router's connections, which reports their frames to listeners."""
+    """Tracer of a router's connections, which reports their frames to frame listeners."""
 
     def __init__(self, pumps: Mapping[int, RouterPump]) -> None:
         self._pumps = pumps
@@ -131,29 +131,29 @@ class Tracer:
         on_frame: Callable[[Frame], None],
         on_processed: Callable[[], None] | None = None,
     ) -> FrameListener:
-        """Add and return a listener, which gets frames until it is removed."""
+        """Add and return a frame listener, which gets frames until it is removed."""
         listening = FrameListener(wants, on_frame, on_processed)
         self._listening.append(listening)
         self.update_taps()
         return listening
 
     def remove_listener(self, listening: FrameListener) -> None:
-        """Stop reporting to a listener."""
+        """Stop reporting frames to a frame listener."""
         if listening in self._listening:
             self._listening.remove(listening)
         self.update_taps()
 
     def is_idle(self) -> bool:
-        """Return whether there are no listeners except the log."""
+        """Return whether there are no frame listeners except the log."""
         return not self._listening
 
     def log_all(self, on: bool) -> None:
-        """Set whether frames are logged on connections without a setting of their own."""
+        """Set whether frames are logged on all connections without a setting by `log_one`."""
         self._logs_all = on
         self.update_taps()
 
     def log_one(self, pump: RouterPump, on: bool | None) -> None:
-        """Set whether the frames of a connection are logged; None to follow the general setting."""
+        """Set whether the frames of a connection are logged; with None, `log_all` decides."""
         pump.logs_frames = on
         self.update_tap(pump)
 
@@ -162,7 +162,7 @@ class Tracer:
         return self._logs_all if pump.logs_frames is None else pump.logs_frames
 
     def update_taps(self) -> None:
-        """Update the taps of all connections after a change of listeners or settings."""
+        """Update the taps of all connections after a change of frame listeners or settings."""
         for pump in list(self._pumps.values()):
             self.update_tap(pump)
 

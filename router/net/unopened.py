@@ -23,7 +23,7 @@ GRACE_S: Final = 1.0
 MOST_AT_ONCE: Final = 64
 _CLOSED: Final = AmqpError(
     Condition.RESOURCE_LIMIT_EXCEEDED,
-    "the connection was not opened in time, and others need its file descriptor",
+    "the connection was not opened in time, and other connections need its file descriptor",
 )
 
 
@@ -50,7 +50,7 @@ class UnopenedConnections:
         self._pumps.discard(endpoint_host(pump.connection.name), pump)
 
     def make_room(self) -> None:
-        """Close some connections, each time the oldest one of the host with the most.
+        """Close some connections, each time the oldest one from the host that has the most.
 
         At most `MOST_AT_ONCE` are closed, and none that was accepted less than `GRACE_S` ago.
         """

@@ -246,7 +246,7 @@ class Container:
         self.schedule_output()
 
     def failure(self, kind: type[ClientError]) -> ClientError:
-        """Return an error of class `kind`: the container is not connected."""
+        """Return an error of class `kind` that says the container is not connected."""
         return kind("", f"{self.name} is not connected")
 
     def _flush(self) -> None:

@@ -134,7 +134,7 @@ class SimulatedRouter:
         self.scheduler.after(0, self._do_deferred_work)
 
     def _do_deferred_work(self) -> None:
-        """Do one step of deferred work; with a stopped clock, a slice would never end."""
+        """Do one step of deferred work: no time limit would end, because the clock stands still."""
         if self.runs and self.hub.has_work():
             self.hub.do_deferred_work(0)
 

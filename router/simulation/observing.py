@@ -39,7 +39,7 @@ class _Direct(EventQueue):
 
 
 class Observation:
-    """Observation of one life of a simulated router, from now until that life ends.
+    """Observation of a simulated router, from now until the router stops or is killed.
 
     `wall_clock` returns the router's wall-clock time, in seconds since 1970. `share` is the share
     of deliveries that are sampled as they enter the network at this router. `chance` seeds both the
@@ -69,7 +69,7 @@ class Observation:
 
     @property
     def is_over(self) -> bool:
-        """Return whether this life of the router has ended."""
+        """Return whether the router has stopped since, even if it has started again."""
         return not self.host.is_alive or self.host.hub is not self._hub
 
     @property

@@ -50,7 +50,7 @@ class Phase:
 
 
 class PhaseRecorder(Listener):
-    """Listener to messages that adds up measurements for each phase."""
+    """Observer of messages, which adds up measurements for each phase."""
 
     def __init__(self, truth: GroundTruth, ledger: Ledger) -> None:
         self.truth = truth
@@ -147,7 +147,7 @@ class PhaseRecorder(Listener):
         flow.pending_since = self.scheduler.now if flow.has_pending() else None
 
     def _stretch(self, sink: Sink, flow: Flow) -> None:
-        """Record the cost of a message's path relative to the cheapest path, if both are known."""
+        """Record the cost of a message's path, divided by that of the cheapest path, if known."""
         start, end = flow.router, sink.router
         path_costs = self.truth.path_costs.get(start)
         if start == end or path_costs is None or end not in path_costs:

@@ -74,8 +74,8 @@ def _rounded(value: float) -> float:
 def by_action(phases: tuple[Phase, ...]) -> list[Phase]:
     """Return a summary of all phases of each action, in order of the first phase.
 
-    A summary has the longest times and the longest stretch of its phases, and the sums of other
-    values.
+    A summary has the maximum of `converged_s` and of the fields named `longest_...`, and the sums
+    of all other values.
     """
     found: dict[str, list[Phase]] = {}
     for phase in phases:

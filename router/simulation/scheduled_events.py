@@ -76,8 +76,8 @@ class EventSchedule:
     def _matter(self, event: EventEntry) -> tuple[str, ...]:
         """Return the names of the routers, or of a link's two routers, that an event affects.
 
-        If the event names none, one is chosen at random. The result is empty if there is no
-        candidate.
+        If the event names neither routers nor a link, a router or link is chosen at random. The
+        result is empty if the event is possible for none of them.
         """
         if event.routers:
             return event.routers

@@ -1,7 +1,7 @@
 """Model of topology files, which describe a simulation: routers, links, traffic and events.
 
-Attributes are declared like those of a router's configuration, and share its reader, its errors and
-its reference.
+Attributes are declared like those of a router's configuration; they are read, checked and
+documented by the same code.
 """
 
 from __future__ import annotations

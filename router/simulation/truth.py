@@ -18,8 +18,8 @@ class GroundTruth:
 
     It must be created before the routers start. `lines` are the connections between interior
     routers, as pairs of names. `wrong_paths` are the routers whose paths differ from the true ones.
-    `wrong_keys` has, by router, the keys of addresses for which the router's list of routers with
-    receivers is wrong.
+    `wrong_keys` maps a router to the addresses (by key) for which it has a wrong list of routers
+    with receivers.
     """
 
     def __init__(self, network: Network, lines: Iterable[tuple[str, str]]) -> None:

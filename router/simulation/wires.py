@@ -288,7 +288,7 @@ class WireEnd:
         self.arrived(None)
 
     def close(self) -> None:
-        """Close this end, and resolve the connection's deliveries; the peer notices later."""
+        """Close this end, as if its input had ended; the peer notices later."""
         if self.is_over:
             return
         connection, hub = self.connection, self.hub

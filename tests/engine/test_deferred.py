@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from router.engine.deferred import (
     CHANGES_AT_ONCE,
     ITEMS_PER_STEP,
     STEPS_A_ROUND,
     Deferred,
+    DeferredPass,
     pop_from_end,
     pop_items,
 )
@@ -118,3 +121,26 @@ def test_a_step_that_takes_longer_counts_for_more() -> None:
         deferred.start(task, 1, lambda number=number: waiting.append(number), weight=8)  # type: ignore[misc]
     assert len(seen) == STEPS_A_ROUND // 8
     assert waiting == list(range(STEPS_A_ROUND // 8, STEPS_A_ROUND))
+
+
+def test_a_pass_starts_only_when_the_last_one_is_over() -> None:
+    deferred = Deferred()
+    started: list[int] = []
+
+    def steps() -> Iterator[None]:
+        started.append(len(started))
+        for _ in range(3 * ITEMS_PER_STEP):
+            yield
+
+    checks = DeferredPass(steps, at_once=ITEMS_PER_STEP)
+    running = []
+    for _ in range(2):
+        checks.start(deferred)
+        running.append(checks.is_running)
+    assert started == [0]
+    while deferred.step():
+        pass
+    running.append(checks.is_running)
+    assert running == [True, True, False]
+    checks.start(deferred)
+    assert started == [0, 1]

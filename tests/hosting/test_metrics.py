@@ -37,7 +37,7 @@ def test_one_with_too_many_series_is_stopped() -> None:
     assert sum(len(family.samples) for family in metrics.collect()) == MAX_SERIES
     gauge.labels("another").set(1)
     assert list(metrics.collect()) == []
-    assert failures == [("has 10001 series of metrics; at most 10000 are allowed", None)]
+    assert failures == [("the plugin has 10001 series of metrics; at most 10000 are allowed", None)]
 
 
 class Broken(Collector):

@@ -191,4 +191,4 @@ def test_connections_that_are_not_opened_make_room_for_others(
         _round_trips(first)
         _round_trips(peer)
     assert router.stop() == 0
-    assert "others need its file descriptor" in router.log_text()
+    assert "other connections need its file descriptor" in router.log_text()

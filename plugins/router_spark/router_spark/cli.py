@@ -44,7 +44,7 @@ def main() -> None:
 )
 @run_options
 def validate(run: Run, quarantine: Path | None) -> None:
-    """Find torn files, lost rows and duplicates.
+    """Find torn files (which cannot be read), lost rows and duplicates.
 
     Exits with 1 if any are found, except for torn files that were moved to --quarantine.
     """

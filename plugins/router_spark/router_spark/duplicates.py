@@ -21,16 +21,16 @@ IDENTITY: Final = ("router", "router_epoch", "seq")
 
 @attrs.frozen
 class SortedFiles:
-    """Sorted files: those that share no row with another (`distinct`), and others (`doubtful`)."""
+    """Files in two lists: `distinct` ones share no row with another file; `doubtful` ones may."""
 
     distinct: list[Footer]
     doubtful: list[Footer]
 
 
 def sort_files(footers: Sequence[Footer]) -> SortedFiles:
-    """Sort files into distinct and doubtful ones, and omit copies.
+    """Divide files into those that share no row with another file and those that may; omit copies.
 
-    If the runs in a file are unknown, all files are doubtful, and none is omitted.
+    If the runs in one file are unknown, all files may share rows, and none is omitted.
     """
     if not all(each.runs for each in footers):
         # rows of any run may be in the files whose runs are unknown

@@ -109,7 +109,7 @@ def finished_files(folder: Path) -> list[Path]:
 
 
 def read_footers(paths: Sequence[Path], dataset: Dataset) -> tuple[list[Footer], list[TornFile]]:
-    """Read the footers of all files, in parallel; return the footers, and the torn files."""
+    """Read the footers of all files, in parallel; return footers, and files without a valid one."""
     with ThreadPoolExecutor(THREADS) as pool:
         read = list(pool.map(lambda path: _read_footer(path, dataset), paths))
     return (

@@ -86,14 +86,14 @@ def compute_batch(stream: Stream, batch: DataFrame) -> None:
 
 
 def compute_hour(stream: Stream, spark: SparkSession, hour: datetime) -> None:
-    """Compute the tables of an hour from all files, and replace the hour's folder in each."""
+    """Compute the tables of an hour from all files; replace this hour's folder of each table."""
     for name, table in stream.job(hour_rows(stream, spark, hour)).items():
         folder = stream.out / name / f"hour={hour.strftime(HOUR)}"
         table.write.mode("overwrite").parquet(str(folder))
 
 
 def hour_rows(stream: Stream, spark: SparkSession, hour: datetime) -> DataFrame:
-    """Return the rows of an hour, without duplicates. Raises BadInput if a file is torn."""
+    """Return the rows of an hour, without duplicates. Raises BadInput if a file is unreadable."""
     period = Period(hour, hour + timedelta(hours=1))
     footers, torn = read_footers(
         find_files(stream.directory, stream.dataset, period), stream.dataset

@@ -80,7 +80,7 @@ def _cell(value: object, name: str, read: ReadCell) -> object:
     try:
         return read(value)
     except (ValueError, TypeError, OverflowError, DecimalException) as error:
-        raise BadBody(f"{name}: {error}") from None
+        raise BadBody(f"value of {name}: {error}") from None
 
 
 def _load_json(body: bytes) -> object:

@@ -1,4 +1,4 @@
-"""Encode rows as messages: columns of format `raw` as sections, or a row as a JSON or Avro body."""
+"""Encode rows as messages: as sections with option `format=raw`, or as JSON or Avro bodies."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class MessageWriter:
         self._header = Header(durable=True) if options.durable else None
 
     def write(self, batch: pa.RecordBatch, ids: Iterator[str]) -> list[bytes]:
-        """Encode a batch. Each row consumes one of `ids`, used only without a `message_id`."""
+        """Encode a batch. Each row consumes one of `ids`, used as message-id if it has none."""
         if self._is_raw:
             return self._write_raw(batch, ids)
         return [
@@ -127,7 +127,7 @@ class MessageWriter:
 
 
 def check_columns(schema: StructType) -> None:
-    """Raise OptionError if a column does not belong to format `raw`, or has an unsuitable type."""
+    """Raise OptionError if a column, with option `format=raw`, is unknown or of a wrong type."""
     for field in schema.fields:
         expected = COLUMNS.get(field.name)
         if expected is None:
@@ -143,7 +143,7 @@ def check_columns(schema: StructType) -> None:
 
 
 def _alike(kind: DataType, expected: DataType) -> bool:
-    """Return whether two types are equal, no matter whether the values of maps may be null."""
+    """Return whether two types are equal, ignoring whether map values may be null."""
     if isinstance(kind, MapType) and isinstance(expected, MapType):
         return kind.keyType == expected.keyType and kind.valueType == expected.valueType
     return kind == expected

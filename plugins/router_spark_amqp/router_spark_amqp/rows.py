@@ -51,7 +51,7 @@ _NO_PROPERTIES = Properties()
 
 @attrs.frozen
 class Arrived:
-    """Decoded row of `WIRE`. If the message cannot be decoded, `error` is the reason."""
+    """Message from a row of schema `WIRE`. If it cannot be decoded, `error` is the reason."""
 
     payload: bytes
     message_format: int
@@ -141,7 +141,7 @@ class RowReader:
 
 
 def check_raw(schema: StructType) -> None:
-    """Raise OptionError if a column does not belong to format `raw`, or has another type."""
+    """Raise OptionError if a column, with option `format=raw`, is unknown or of a wrong type."""
     for field in schema.fields:
         expected = COLUMNS.get(field.name)
         if expected is None:
@@ -156,11 +156,11 @@ def check_raw(schema: StructType) -> None:
 
 
 def check_envelope(field: StructField) -> None:
-    """Raise OptionError unless the column `_amqp` is a struct of columns of format `raw`."""
+    """Raise OptionError unless column `_amqp` is a struct with columns of option `format=raw`."""
     if not isinstance(field.dataType, StructType):
         raise OptionError(
             f"column {ENVELOPE} is {field.dataType.simpleString()}:"
-            " it must be a struct of columns of format raw"
+            " it must be a struct with columns that option format=raw produces"
         )
     check_raw(field.dataType)
 

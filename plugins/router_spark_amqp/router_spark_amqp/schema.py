@@ -1,4 +1,4 @@
-"""Columns of a message in format `raw`, with their Spark types."""
+"""Columns of a message with option `format=raw`, with their Spark types."""
 
 from __future__ import annotations
 

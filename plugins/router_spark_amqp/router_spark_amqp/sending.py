@@ -63,8 +63,8 @@ async def _wait_for_room(sender: Sender, timeout_s: float) -> None:
         await sender.wait_for_room()
     if scope.cancelled_caught:
         raise WriteFailed(
-            f"no room to send for {timeout_s:g} s: credit {sender.credit},"
-            f" {sender.unsettled} without an outcome"
+            f"cannot send for {timeout_s:g} s: credit is {sender.credit},"
+            f" {sender.unsettled} messages have no outcome"
         )
 
 
@@ -95,7 +95,7 @@ class _Outcomes:
         """Raise WriteFailed if a message was not accepted."""
         if self._others:
             counts = ", ".join(f"{count} {name}" for name, count in self._others.items())
-            raise WriteFailed(f"not accepted: {counts}{self._first}")
+            raise WriteFailed(f"messages not accepted: {counts}{self._first}")
 
 
 def _name(outcome: Outcome | None) -> str:

@@ -34,7 +34,7 @@ class AmqpDataSource(DataSource):
         return "amqp"
 
     def schema(self) -> StructType:
-        """Return the columns of format `raw`, for a query that does not specify columns.
+        """Return the columns with option `format=raw`, for a query that does not specify columns.
 
         Raises OptionError for other formats, which need a schema.
         """

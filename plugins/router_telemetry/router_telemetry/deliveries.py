@@ -31,7 +31,7 @@ NAMES: Final = [column.name for column in DELIVERIES.columns]
 
 @attrs.frozen
 class _Part:
-    """Part of the samples: those taken together, whose sequence numbers begin at `seq`."""
+    """Samples of one day that were added together; their sequence numbers begin at `seq`."""
 
     router: str
     epoch: int

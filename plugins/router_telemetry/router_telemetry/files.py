@@ -20,10 +20,10 @@ LIMITED = ("schema_version", "router", "router_epoch", "seq", "hop")
 def storage(dataset: Dataset) -> dict[str, Any]:
     """Return how to store a dataset, as arguments of pyarrow's `write_table`.
 
-    These arguments halve the time for writing, and make files smaller. Numbers that grow or vary
-    are stored as differences; ids are random and cannot be compressed; all other columns have few
-    different values. Statistics are kept for the columns by which readers choose files and row
-    groups, and for `hop`, from which readers learn how long paths can be.
+    These arguments halve the writing time and make files smaller. Sequence numbers, times and
+    durations are delta-encoded. Random ids are not compressed. All other columns have few different
+    values, and use dictionaries. Statistics are kept for the columns by which readers choose files
+    and row groups, and for `hop`, which shows readers how long paths can be.
     """
     time = dataset.time_column
     names = [column.name for column in dataset.columns]

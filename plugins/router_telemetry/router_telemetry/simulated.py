@@ -80,13 +80,13 @@ class _Life:
         self._deliveries.add(self.observation.take_samples(), self.observation.lost_samples)
 
     def write_some(self) -> None:
-        """Hand all rows to the store, if there are at least `WRITTEN_ROWS`."""
+        """Pass all rows to the store, which writes them, if there are at least `WRITTEN_ROWS`."""
         waiting = len(self._flows) + len(self._events) + len(self._deliveries)
         if waiting + self.observation.waiting_samples >= WRITTEN_ROWS:
             self.write()
 
     def write(self) -> None:
-        """Hand all rows to the store."""
+        """Pass all rows to the store, which writes them."""
         self.take_samples()
         kinds: tuple[Rows | DeliveryRows, ...] = (self._flows, self._deliveries, self._events)
         for rows in kinds:

@@ -30,8 +30,8 @@ def format_converted(moved: LoadedDispatch, folder: Path | None = None) -> str:
     """Return the configuration as TOML.
 
     If `folder` is given, relative file paths are made absolute, starting from that folder;
-    otherwise they are kept. Defaults of Dispatch that differ from those of this router are written
-    out.
+    otherwise they are kept. Defaults of Dispatch that differ from those of this router are set
+    explicitly.
     """
     lines = [*_head(moved)]
     tables = sorted(moved.translation.tables, key=lambda table: table.section.line)

@@ -23,7 +23,7 @@ _GUARDS: Final = ("sslProfile", "requireSsl")
 
 
 def adapt_endpoint(table: Table, fields: Mapping[str, Setting], remark: Remarks) -> None:
-    """Adapt a listener or connector to this router, or mark it as left out."""
+    """Adapt a listener or connector to this router, or mark it as left out; `remark` on changes."""
     _fit_cost(table, remark)
     if table.name == "listener":
         if table.values.get("socketAddressFamily") == "IPv6" and "host" not in table.values:

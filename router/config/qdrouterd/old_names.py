@@ -88,9 +88,11 @@ def _link_route_pattern(section: Section) -> tuple[tuple[str, Section], ...]:
 
 
 def _waypoint(section: Section) -> tuple[tuple[str, Section], ...]:
-    """Replace a waypoint by two auto-links: out with its inPhase, and in with its outPhase.
+    """Replace a waypoint by two auto-links: to the container, and from the container.
 
-    An auto-link is omitted if its phase is -1, or if only the other phase is given.
+    The first has the direction out and the inPhase of the waypoint; the second has the direction in
+    and the outPhase. An auto-link is omitted if its phase is -1, or if only the other phase is
+    given.
     """
     given = dict(_renamed(section, {"connector": "connection"}).given)
     phases = {"out": given.pop("inPhase", None), "in": given.pop("outPhase", None)}

@@ -25,7 +25,7 @@ _TITLES: Final[dict[Sort, str]] = {
 
 @attrs.frozen
 class Remark:
-    """Remark on a setting; `line` is 0 if it is not in the file, and `value` is for people."""
+    """Remark on a setting and its value; `line` is 0 if the setting is not in the file."""
 
     sort: Sort
     line: int

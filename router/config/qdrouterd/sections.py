@@ -124,7 +124,7 @@ class _Reader:
         return value, comment.rstrip(), cut
 
     def table(self, text: str, path: str) -> tuple[object, str, bool] | None:
-        """Return, as `value` does, JSON that begins with `text` and ends where its braces close."""
+        """Read JSON from `text` on, until its braces close; return the same as `value`."""
         first = self.at
         parts: list[str] = []
         depth = 0

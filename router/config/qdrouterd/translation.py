@@ -3,7 +3,7 @@
 Entities and attributes have the same names in both, so the translation mostly follows the router's
 own model. An attribute that the model has is kept, with its value in the model's form. For any
 other attribute, `facts` says what its loss means. Defaults of Dispatch that differ from those of
-this router are written out.
+this router are set explicitly.
 """
 
 from __future__ import annotations
@@ -276,7 +276,7 @@ class _Translator:
         self.remark(_sort(attribute.fate), table.line_of(key), _path(table, key), text, shown)
 
     def fill(self, table: Table, entity: facts.Entity, fields: Mapping[str, Setting]) -> None:
-        """Write out the defaults of Dispatch that differ from those of this router."""
+        """Set the defaults of Dispatch explicitly where they differ from those of this router."""
         defaults = {
             key: each.default for key, each in entity.attributes.items() if not each.had_no_effect
         } | dict(facts.OWN_DEFAULTS.get(table.name, {}))

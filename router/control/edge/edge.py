@@ -160,7 +160,8 @@ class EdgeRouter:
                 pass
             case _:
                 kind = type(message).__name__
-                raise AmqpError(Condition.NOT_ALLOWED, f"an interior router must not send {kind}")
+                reason = f"an interior router must not send an edge the message {kind}"
+                raise AmqpError(Condition.NOT_ALLOWED, reason)
 
     def _tell(self, connection: Connection, message: Message) -> None:
         self.port.send(connection, encode_message(message))

@@ -57,11 +57,11 @@ def split_key(key: str) -> tuple[str, int]:
             return key[2:], _APART[phase]
         if phase.isascii() and phase.isdigit() and int(phase) <= LAST_PHASE:
             return key[2:], int(phase)
-    raise AmqpError(Condition.INVALID_FIELD, f"{key[:64]!r} is not the key of an address")
+    raise AmqpError(Condition.INVALID_FIELD, f"the key {key[:64]!r} does not stand for an address")
 
 
 class EdgeWatches:
-    """Record of the addresses that one edge watches.
+    """Record of the addresses about which one edge wants reports: whether they have consumers.
 
     `side` is the side of the edge's links; `send` sends a message to the edge.
     """
@@ -78,7 +78,7 @@ class EdgeWatches:
 
 
 class Watches:
-    """Register of the addresses that an interior's edges watch."""
+    """Register of the addresses about which an interior's edges want reports."""
 
     def __init__(self, forwarder: Forwarder) -> None:
         self.forwarder = forwarder
@@ -215,7 +215,7 @@ class Watches:
                 watcher.send(message)
 
     def _look_at_due(self, watcher: EdgeWatches) -> Iterator[None]:
-        """Determine the present state of an edge's due keys, and queue the changes to send."""
+        """Queue a report on each watched address of an edge whose state has changed."""
         while watcher.due:
             keys, watcher.due = watcher.due, {}
             for key in keys:

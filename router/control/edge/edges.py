@@ -38,7 +38,7 @@ from router.core.routers.membership import instance_of
 from router.core.routers.names import edge_key_in, edge_run_key
 from router.core.routers.routing_state import EDGE, Interest
 from router.engine.connection import Connection
-from router.engine.deferred import CHANGES_AT_ONCE, ITEMS_PER_STEP
+from router.engine.deferred import CHANGES_AT_ONCE, ITEMS_PER_STEP, DeferredPass
 from router.engine.failures import NetworkCondition
 from router.errors import AmqpError
 
@@ -94,8 +94,8 @@ class Edges:
         # addresses that a pass over all addresses in use has yet to check
         self._again: list[Address] = []
         self._starts: tuple[str, ...] = ()
-        self._is_seeing = False
-        self._is_checking = False
+        self._updates = DeferredPass(self._update_due)
+        self._idle_check = DeferredPass(self._check_due)
         # number of connections that were closed because the edge was silent
         self.silent = 0
 
@@ -151,7 +151,8 @@ class Edges:
                 pass
             case _:
                 kind = type(message).__name__
-                raise AmqpError(Condition.NOT_ALLOWED, f"an edge router must not send {kind}")
+                reason = f"an edge router must not send an interior the message {kind}"
+                raise AmqpError(Condition.NOT_ALLOWED, reason)
 
     def _tell(self, connection: Connection, message: Message) -> None:
         self.port.send(connection, encode_message(message))
@@ -232,9 +233,9 @@ class Edges:
         return key is not None and key not in reach.own_interests and not reach.wanted.get(key)
 
     def uplink_state(self, connection: Connection) -> tuple[bool | None, str | None]:
-        """Return whether an edge's connection is an active uplink, and None for the reason.
+        """Return whether an edge's connection is an active uplink, and None in place of a reason.
 
-        Only the edge knows the reason. For any other connection, both values are None.
+        Only the edge knows the reason. If no edge is connected by `connection`, return None twice.
         """
         edge = self.by_connection.get(connection)
         return (None if edge is None else edge.is_active), None
@@ -254,21 +255,20 @@ class Edges:
 
     def finish(self) -> None:
         """Process the changes of this turn. Call this at the end of the turn."""
-        if not self._is_seeing and (self._due or self._moved):
-            self._is_seeing = True
-            self.forwarder.turn.deferred.run_steps(self._seeings())
+        if self._due or self._moved:
+            self._updates.start(self.forwarder.turn.deferred)
         self.watching.send_changes()
         self.routes.finish()
 
-    def _seeings(self) -> Iterator[None]:
-        """Update the proxy links of addresses that are due, or whose edges have come or left.
+    def _update_due(self) -> Iterator[None]:
+        """Update the proxy links of addresses that have changed, or whose edges have come or left.
 
-        Addresses that become due meanwhile are updated first.
+        Addresses that change meanwhile are updated first.
         """
         while self._due or self._again or self._moved:
             due, self._due = self._due, {}
             for address in due:
-                self._see_to(address)
+                self._update_links(address)
                 yield
             if self._moved and not self._again:
                 # one pass over all addresses, no matter how often edges have switched uplinks
@@ -278,11 +278,10 @@ class Edges:
                 address = self._again.pop()
                 is_meant = address.name.startswith(self._starts)
                 if is_meant and self.forwarder.table.is_in_use(address):
-                    self._see_to(address)
+                    self._update_links(address)
                 yield
-        self._is_seeing = False
 
-    def _see_to(self, address: Address) -> None:
+    def _update_links(self, address: Address) -> None:
         edge = self._edge_at(address.name)
         if edge is None:
             self._idle.pop(address, None)
@@ -301,9 +300,8 @@ class Edges:
             _, _, edge = heapq.heappop(self._deadlines)
             if self.by_connection.get(edge.connection) is edge:
                 self._check(edge, now)
-        if not self._is_checking and self._first_idle() is not None:
-            self._is_checking = True
-            self.forwarder.turn.deferred.run_steps(self._check_due())
+        if self._first_idle() is not None:
+            self._idle_check.start(self.forwarder.turn.deferred)
         self.lines.tick(now)
 
     def _check_due(self) -> Iterator[None]:
@@ -315,7 +313,6 @@ class Edges:
             self._give_up(address)
             # detaching a link lets another one be attached: as much work as several steps
             yield from repeat(None, THINGS_A_LINK)
-        self._is_checking = False
 
     def _first_idle(self) -> Address | None:
         """Return an address that has had no senders for too long; None if there is none."""

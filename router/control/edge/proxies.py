@@ -43,7 +43,7 @@ from router.core.network.holding import Bounds, Holds, Use
 from router.core.network.proxy_links import Proxy
 from router.core.routers.routing_state import mobile_key
 from router.engine.connection import Connection
-from router.engine.deferred import CHANGES_AT_ONCE, ITEMS_PER_STEP, pop_items
+from router.engine.deferred import CHANGES_AT_ONCE, ITEMS_PER_STEP, DeferredPass, pop_items
 
 # Time for which an address without senders stays watched, as senders may come back.
 IDLE_S: Final = 10.0
@@ -86,8 +86,8 @@ class Proxies:
         self._then: list[Callable[[], list[str | Address]]] = []
         # due keys whose treatment at the interior has changed
         self._treated_anew: ListedTable[str, None] = ListedTable()
-        self._is_seeing = False
-        self._is_checking = False
+        self._updates = DeferredPass(self._update_due)
+        self._check = DeferredPass(self._check_due)
         self.holding.emptied = self._hold_emptied
 
     # Events.
@@ -171,8 +171,8 @@ class Proxies:
         is_new = key not in self._asked
         self._asked.add(key, self.forwarder.turn.now)
         if is_new or not address.consumers:
-            self._see_to_watching(key, True)
-            self._see_to(key)
+            self._update_watching(key, True)
+            self._update_links(key)
         return bool(address.consumers)
 
     def may_be_beyond(self, name: str) -> bool:
@@ -218,7 +218,7 @@ class Proxies:
             return None
         return Bounds(*rule.hold)
 
-    def _see_to_hold(self, key: str, address: Address, *, receives: bool, sends: bool) -> None:
+    def _update_hold(self, key: str, address: Address, *, receives: bool, sends: bool) -> None:
         """Start, change or end an address's hold for messages that no interior accepts now."""
         hold = self.holding.holds.get(address)
         places = [states.get(key) for states in self.reported_states.values()]
@@ -253,25 +253,24 @@ class Proxies:
     def finish(self) -> None:
         """Process the changes of this turn. Call this at the end of the turn."""
         self.forwarder.network.outward.lanes.finish()
-        if not self._is_seeing and (self._due or self._once_more):
-            self._is_seeing = True
-            self.forwarder.turn.deferred.run_steps(self._seeings())
+        if self._due or self._once_more:
+            self._updates.start(self.forwarder.turn.deferred)
         # collect very many removals into few messages
-        waits = self._is_checking and len(self._news) < KEYS_A_STEP
+        waits = self._check.is_running and len(self._news) < KEYS_A_STEP
         if self._news and (not waits or any(self._news.values())):
             news, self._news = self._news, ListedTable()
             for connection in self.reported_states:
                 self._watch(connection, list(news.items()))
 
-    def _seeings(self) -> Iterator[None]:
-        """Update the proxy links of due keys and, if the active uplinks have changed, of all keys.
+    def _update_due(self) -> Iterator[None]:
+        """Update the proxy links of changed addresses, or of all if the active uplinks changed.
 
-        Keys that become due meanwhile are updated first.
+        Addresses that change meanwhile are updated first.
         """
         while self._due or self._again or self._then or self._once_more:
             due, self._due = self._due, ListedTable()
             for key in due:
-                self._see_to(key)
+                self._update_links(key)
                 yield
                 # each key takes as much work as two ordinary steps
                 yield
@@ -282,35 +281,33 @@ class Proxies:
             if self._then and not self._again:
                 self._again = self._then.pop()()
             for _ in range(min(ITEMS_PER_STEP, len(self._again))):
-                self._see_again(self._again.pop())
+                self._update_again(self._again.pop())
                 yield
                 yield
-        self._is_seeing = False
 
     def _addresses(self) -> list[str | Address]:
         return list(self.forwarder.table.addresses())
 
-    def _see_again(self, thing: str | Address) -> None:
+    def _update_again(self, thing: str | Address) -> None:
         if isinstance(thing, str):
-            self._see_to(thing)
+            self._update_links(thing)
         elif not self._is_private(thing.name, thing):
             key = key_of_address(thing)
             if key not in self.watched:
                 # watched keys are in the other list
-                self._see_to(key)
+                self._update_links(key)
 
     def tick(self, now: float) -> None:
         """Do all work that is due."""
-        if not self._is_checking and any(map(self._first_of, (self.idle, self._asked))):
-            self._is_checking = True
-            self.forwarder.turn.deferred.run_steps(self._check_due())
+        if any(map(self._first_of, (self.idle, self._asked))):
+            self._check.start(self.forwarder.turn.deferred)
         self.lines.tick(now)
         self.forwarder.network.outward.tick()
         self.holding.tick(now)
         self.finish()
 
     def _check_due(self) -> Iterator[None]:
-        """Call `_unwatch` or `_give_up` for each key that has been idle for too long."""
+        """Call `_unwatch` or `_give_up` for the key of each address that was idle for too long."""
         for idle, give_up in ((self.idle, self._unwatch), (self._asked, self._give_up)):
             for _ in range(len(idle)):
                 key = self._first_of(idle)
@@ -319,7 +316,6 @@ class Proxies:
                 give_up(key)
                 self.forwarder.network.note_edges()
                 yield
-        self._is_checking = False
         self.forwarder.network.note_edges()
 
     def _first_of(self, idle: KeysByAge) -> str | None:
@@ -327,7 +323,7 @@ class Proxies:
         key, since = idle.oldest() or (None, inf)
         return key if since + IDLE_S <= self.forwarder.turn.now else None
 
-    def _see_to(self, key: str) -> None:
+    def _update_links(self, key: str) -> None:
         name, phase = split_key(key)
         address = self.forwarder.table.in_use(name, phase)
         if self._treated_anew.pop(key, self) is None and address is not None:
@@ -339,8 +335,8 @@ class Proxies:
         is_elsewhere = _is_elsewhere(name)
         if address is not None and address.waiting.count:
             # the senders of waiting messages may have left
-            self._see_to_watching(key, True)
-        self._see_to_watching(key, sends or receives)
+            self._update_watching(key, True)
+        self._update_watching(key, sends or receives)
         is_multicast = self._is_multicast(key, address)
         is_watched = key in self.watched
         # if there are only receivers, a link would hold credit that others need
@@ -351,7 +347,7 @@ class Proxies:
         if address is not None and receives and address.treatment == CLOSEST:
             goes_up = False
         if address is not None and phase != FALLBACK:
-            self._see_to_hold(key, address, receives=receives, sends=sends)
+            self._update_hold(key, address, receives=receives, sends=sends)
         for number, connection in enumerate(self.reported_states):
             may_go = number == 0 or not is_multicast
             place = self.reported_states[connection].get(key)
@@ -366,7 +362,7 @@ class Proxies:
         else:
             self.lines.unwant(connection, proxy)
 
-    def _see_to_watching(self, key: str, is_wanted: bool) -> None:
+    def _update_watching(self, key: str, is_wanted: bool) -> None:
         if is_wanted:
             self.idle.discard(key)
             if key not in self.watched and len(self.watched) < MOST_WATCHED:
@@ -431,5 +427,5 @@ def _is_under_way(address: Address) -> bool:
 
 
 def _is_elsewhere(name: str) -> bool:
-    """Return whether a name contains a location: the router or the edge of its receivers."""
+    """Return whether the name of an address contains a location: its receivers' router or edge."""
     return name.startswith((AT_AN_EDGE, TOPOLOGICAL))

@@ -49,7 +49,7 @@ class ProxyLines(LinkSupervisor[ProxyLine]):
         self._lines: dict[Connection, dict[Proxy, ProxyLine]] = {}
 
     def every(self) -> Iterator[ProxyLine]:
-        """Yield the wanted lines of all connections."""
+        """Yield the wanted proxy links of all connections."""
         for lines in self._lines.values():
             yield from lines.values()
 
@@ -58,7 +58,7 @@ class ProxyLines(LinkSupervisor[ProxyLine]):
         return list(self._lines.get(connection, ()))
 
     def line(self, connection: Connection, proxy: Proxy) -> ProxyLine | None:
-        """Return the line for a proxy link on a connection; None if it is not wanted there."""
+        """Return the record of a proxy link on a connection; None if it is not wanted there."""
         return self._lines.get(connection, {}).get(proxy)
 
     # Wanted links.
@@ -78,12 +78,12 @@ class ProxyLines(LinkSupervisor[ProxyLine]):
             self.retire(line)
 
     def connection_lost(self, connection: Connection) -> None:
-        """Forget all lines of a connection that has ended."""
+        """Forget all wanted proxy links of a connection that has ended."""
         self._lines.pop(connection, None)
         self.forget_lines(connection)
 
     def remove_line(self, line: ProxyLine) -> None:
-        """Remove a line from the tables of wanted lines."""
+        """Remove a link from the table of wanted proxy links, if it is there."""
         if self.line(line.connection, line.proxy) is line:
             lines = self._lines[line.connection]
             del lines[line.proxy]
@@ -93,7 +93,7 @@ class ProxyLines(LinkSupervisor[ProxyLine]):
     # Attaching.
 
     def make(self, line: ProxyLine, number: int) -> ProxyLink:
-        """Create a link for an attempt, with a name made of direction, `number` and address."""
+        """Create a link for an attempt; its name contains its direction, `number` and address."""
         proxy = line.proxy
         way = "in" if proxy.receives else "out"
         name = f"proxy.{way}.{number}.{proxy.name}"
@@ -103,13 +103,13 @@ class ProxyLines(LinkSupervisor[ProxyLine]):
         return ProxyLink(proxy, name, side, self.cost, line, is_waypoint)
 
     def recovered(self, line: ProxyLine) -> None:
-        """Forget the error of a line that is active again."""
+        """Forget the error of a proxy link that is active again."""
         line.error = None
 
     def failed(self, line: ProxyLine) -> None:
-        """Count the failure of a line."""
+        """Count the failure of a proxy link."""
         self.failures += 1
 
     def retry_s(self, line: ProxyLine) -> float:
-        """Return the retry delay, which doubles with each attempt up to a limit."""
+        """Return the retry delay in seconds, which doubles with each attempt up to a limit."""
         return float(min(FIRST_RETRY_S * 2 ** min(line.attempts, 16), LONGEST_RETRY_S))

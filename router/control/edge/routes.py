@@ -119,10 +119,10 @@ class AdvertisedRoutes:
             self._count(1, key)
             if self.is_open:
                 self._due[key] = route
-        self._see_to_outlets()
+        self._update_outlets()
 
     def _count(self, by: int, key: str) -> None:
-        """Charge the peer for an added key (`by` is 1), or release the charge (`by` is -1)."""
+        """Charge the peer for an added link route (`by` is 1), or release the charge (-1)."""
         self._octets += by * len(key.encode())
         self.connection.account.charge(account.ROUTES, by * route_bytes(key))
 
@@ -140,12 +140,12 @@ class AdvertisedRoutes:
             f"the edge advertises more than {MAX_FROM_EDGE} link routes, which is the limit"
             if len(self.keys) >= MAX_FROM_EDGE
             else f"the link routes that the edge advertises have more than {MAX_FROM_EDGE_BYTES} "
-            "octets, the limit"
+            "octets, which is the limit"
         )
         raise AmqpError(Condition.RESOURCE_LIMIT_EXCEEDED, reason)
 
     def should_log(self) -> bool:
-        """Return whether the count of refused keys has grown enough to be logged again."""
+        """Return whether the count of refused link routes has grown enough to be logged again."""
         if self.refused < self._said_at:
             return False
         self._said_at = self.refused * LOG_FACTOR
@@ -158,21 +158,21 @@ class AdvertisedRoutes:
         self.is_open = is_open
         # this may be called several times before the last outlet is open
         self._once_more = bool(self.keys)
-        self._see_to_outlets()
+        self._update_outlets()
 
     def leave(self) -> None:
-        """Close the outlets of a connection that has ended."""
+        """Stop forwarding links to the peer, whose connection has ended."""
         self._is_over = True
         self.use(is_open=False)
-        self._see_to_outlets()
+        self._update_outlets()
 
     @property
     def is_behind(self) -> bool:
-        """Return whether outlets are still to be opened or closed."""
+        """Return whether forwarding is still to be started or stopped for some link routes."""
         return self._is_going_on
 
-    def _see_to_outlets(self) -> None:
-        """Open or close the outlets of all due keys; if there are many, some in later turns."""
+    def _update_outlets(self) -> None:
+        """Start or stop forwarding by changed link routes, in later turns if there are many."""
         if not self._is_going_on and (self._due or self._once_more or self._is_over):
             self._is_going_on = True
             self.connection.turn.deferred.run_steps(self._steps())
@@ -185,19 +185,19 @@ class AdvertisedRoutes:
                 route = None if self.keys is None else self.keys.get(key)
                 # a key that was removed meanwhile is due
                 if route is not None:
-                    self._see_to_outlet(key, route)
+                    self._update_outlet(key, route)
                 yield None
             for key in list(self._due):
                 route = self._due.pop(key, None)
                 if route is not None:
-                    self._see_to_outlet(key, route)
+                    self._update_outlet(key, route)
                 yield None
         self._is_going_on = False
         self.settled()
         if self._is_over and self.keys:
             yield from pop_items(self.keys)
 
-    def _see_to_outlet(self, key: str, route: tuple[str, str]) -> None:
+    def _update_outlet(self, key: str, route: tuple[str, str]) -> None:
         is_wanted = self.is_open and self.keys is not None and key in self.keys
         if is_wanted == (key in self._opened):
             return
@@ -230,7 +230,7 @@ class EdgeLinkRoutes:
         self.finish()
         advertised = AdvertisedRoutes(self.forwarder.link_routes, connection, router)
         self.advertised[connection] = advertised
-        advertised.settled = self._see_to
+        advertised.settled = self._update
         if FEATURE not in features:
             advertised.keys = ListedTable()
             self.forwarder.observer.event_received(connection, LinkRoutesUnsupported(router))
@@ -255,15 +255,15 @@ class EdgeLinkRoutes:
             assert advertised.keys is not None
             event = RoutesLeftOut(advertised.router, advertised.refused, len(advertised.keys))
             self.forwarder.observer.event_received(connection, event)
-        self._see_to()
+        self._update()
 
     def use(self, connections: Iterable[Connection]) -> None:
         """Make these connections the active uplinks."""
         self._used = list(connections)
-        self._see_to()
+        self._update()
 
-    def _see_to(self) -> None:
-        """Open outlets for routes of the active uplinks, and then close those of all other uplinks.
+    def _update(self) -> None:
+        """Start forwarding by routes of the active uplinks, then stop it on all other uplinks.
 
         The routes of a lost uplink are kept until an active uplink has advertised its routes, so
         that a route that both uplinks have is never missing.
@@ -395,7 +395,7 @@ class InteriorLinkRoutes:
             self.forwarder.network.note_edges()
 
     def _note_said(self, key: str, route: Route | None) -> None:
-        """Record the present state of a key, which stands for `route`, as the state sent last."""
+        """Record the present state of `route`, which has this key, as the state sent last."""
         edges = _edges_of(route)
         if len(edges) > 1:
             self._said[key] = None
@@ -434,9 +434,9 @@ class InteriorLinkRoutes:
 
 
 def _edges_of(route: Route | None) -> set[str | None]:
-    """Return the ids of the edges where a route has containers; None stands for other places.
+    """Return the ids of the edges where a link route has containers.
 
-    At most two elements are returned, as no caller needs more.
+    None stands for other places. At most two elements are returned, as no caller needs more.
     """
     found: set[str | None] = set()
     if route is None:

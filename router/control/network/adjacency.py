@@ -1,8 +1,9 @@
 """Neighbours of the router: connect the routing protocol to the connections and the core.
 
-The protocol itself knows neither of them. This module gives it messages and notices of connections,
-sends its messages, and writes its changes to the network to `RoutingState` for the core. The
-messages of a turn are sent together, at the end of the turn.
+The protocol itself knows neither connections nor core. This module passes messages and notices of
+connections to the protocol, sends the messages that the protocol makes, and enters the changes of
+the network into `RoutingState` for the core. The messages of a turn are sent together, at the end
+of the turn.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Answer neighbours' requests for address tables, immediately or when the table has arrived.
+"""Answer neighbours' requests for routers' address tables, once this router has the table.
 
 A large table is divided into messages in small steps before it is sent as a whole.
 """
@@ -14,9 +14,10 @@ from router.control.network.tables import Table
 
 
 class Answers:
-    """Record of the tables that neighbours have requested and that are not sent yet.
+    """Record of the address tables that neighbours have requested and that are not sent yet.
 
-    `table_of` returns the table of a router, and `is_good` whether a table may be sent to others.
+    `table_of` returns the address table of a router, and `is_good` returns whether a table may be
+    sent to others.
     """
 
     def __init__(
@@ -33,7 +34,7 @@ class Answers:
         self._cutting: Steps[None] | None = None
 
     def request_received(self, link: RouterLink, request: MobileRequest) -> None:
-        """Record the tables that a neighbour requests, and send those that are available."""
+        """Record the address tables that a neighbour requests, and send the available ones."""
         # a table that is requested several times in one message is sent once
         for wish in {each.router: each for each in request.wishes}.values():
             table = self._table_of(wish.router)
@@ -42,13 +43,13 @@ class Answers:
                 self._serve_one(link, table)
 
     def serve(self, table: Table) -> None:
-        """Send a table that has changed to the neighbours that wait for it."""
+        """Send an address table that has changed to the neighbours that wait for it."""
         for link in self._links.carriers.values():
             if table.router in link.requested_tables:
                 self._serve_one(link, table)
 
     def serve_all(self, link: RouterLink) -> None:
-        """Send a neighbour the tables that it waits for, as its queue has room again."""
+        """Send a neighbour the address tables that it waits for, as its queue has room again."""
         for router in list(link.requested_tables):
             table = self._table_of(router)
             if table is not None:
@@ -71,7 +72,10 @@ class Answers:
         return bool(self._to_cut) or self._cutting is not None
 
     def work(self, most: int) -> None:
-        """Divide large requested tables into messages, with at most about `most` work (`steps`)."""
+        """Divide large requested tables into messages, and stop after about `most` units of work.
+
+        The module `steps` defines the unit.
+        """
         while most > 0 and self.is_behind:
             if self._cutting is None:
                 router = next(iter(self._to_cut))

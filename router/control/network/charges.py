@@ -14,7 +14,7 @@ from router.engine.account import ROUTES
 def charge_routes(network: Neighbours) -> None:
     """Update the charges of all connections to interior routers.
 
-    For each neighbour, only the connection in use is charged.
+    If several connections lead to a neighbour, only the one that carries messages is charged.
     """
     protocol = network.protocol
     if protocol is None:

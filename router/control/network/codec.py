@@ -267,15 +267,21 @@ def register(
 
 def _fit(message: m.MobileUpdate | m.MobileTable) -> None:
     if len(message.keys) != len(message.terms):
-        raise ValueError(f"it has {len(message.keys)} keys, but {len(message.terms)} terms")
+        raise ValueError(
+            f"the field keys has {len(message.keys)} items, "
+            f"but terms has {len(message.terms)} octets"
+        )
     allowed = m.TERMS | {m.REMOVED} if isinstance(message, m.MobileUpdate) else m.TERMS
     if not allowed.issuperset(message.terms):
-        raise ValueError("it has unknown terms")
+        raise ValueError(
+            f"the field terms has 0x{min(set(message.terms) - allowed):02x}, "
+            "which encodes no treatment"
+        )
     if isinstance(message, m.MobileUpdate):
         if message.base >= message.seq:
-            raise ValueError(f"it goes from {message.base} to {message.seq}, which is not later")
+            raise ValueError(f"seq is {message.seq}, not greater than base, {message.base}")
     elif message.part >= message.parts:
-        raise ValueError(f"it is part {message.part} of {message.parts}; parts count from 0")
+        raise ValueError(f"part is {message.part}, not less than parts, {message.parts}")
 
 
 def _older(message: m.Withdrawal) -> None:

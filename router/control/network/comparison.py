@@ -1,7 +1,7 @@
 """Compare a neighbour's and this router's view of the network; request missing parts.
 
 Two neighbours send each other digests of their views. If some digests differ, the neighbours
-exchange the rows that those digests cover, and request what is newer at the other. Views are
+exchange the `Row`s that those digests cover, and request what is newer at the other. Views are
 compared when a connection comes into use, and periodically, so that any loss is noticed.
 """
 
@@ -46,13 +46,13 @@ class Comparison:
         self.differences = 0
 
     def rows(self) -> list[Row]:
-        """Return the row of every known router, this router's first."""
+        """Return a `Row` for every known router, this router's first."""
         found = [Row(*self._own_row())]
         found += [self._place_of(router)[0] for router in self._states.records]
         return found
 
     def summary(self) -> tuple[int, ...]:
-        """Return a digest for each bucket (group of routers), over the rows of its routers."""
+        """Return a digest for each bucket (group of routers), over the `Row`s of its routers."""
         sums = list(summary([Row(*self._own_row())]))
         for router in self._states.records:
             _, bucket, digest = self._place_of(router)
@@ -64,7 +64,7 @@ class Comparison:
         return own.router, own.instance, self.own_seq, own.seq, own.digest
 
     def note(self, router: str) -> None:
-        """Compute the row of a changed router now, so that less is left to compute later."""
+        """Compute the `Row` of a changed router now, so that less is left to compute later."""
         self._place_of(router)
 
     def forget(self, router: str) -> None:
@@ -89,7 +89,7 @@ class Comparison:
         return found
 
     def rows_of(self, routers: Iterable[str]) -> list[Row]:
-        """Return the rows of other routers; leave out the unknown ones."""
+        """Return a `Row` for each of these routers that is known and is not this router."""
         return [self._place_of(each)[0] for each in routers if each in self._states.records]
 
     def send_digests(self, several: Iterable[RouterLink]) -> None:
@@ -104,7 +104,7 @@ class Comparison:
         link.summary = message.digests
 
     def answer(self) -> None:
-        """Answer neighbours' digests: send the rows of the buckets whose digests differ."""
+        """Answer neighbours' digests: send `Rows` for the routers whose bucket's digest differs."""
         asking = [
             link
             for link in self._links.carriers.values()
@@ -134,7 +134,7 @@ class Comparison:
             self._links.send(link, Rows(number + 1 < len(parts), tuple(part)))
 
     def rows_received(self, link: RouterLink, message: Rows, now: float) -> None:
-        """Request the link state and addresses that are newer at a neighbour, as its rows show."""
+        """Request link state and addresses of which a neighbour's rows show a newer version."""
         missing: list[str] = []
         share = MOST_ROUTERS // max(1, len(self._links.carriers))
         waiting = sum(teller == link.router for _, teller in self.asked.values())

@@ -40,13 +40,13 @@ def bucket_of(router: str) -> int:
 
 
 def row_digest(row: Row) -> int:
-    """Return the digest of a row, which has the data known about one router."""
+    """Return the digest of a `Row`, which has the versions of what is known about a router."""
     numbers = (row.instance, row.seq, row.mobile_seq, row.digest)
     return _number(b"".join(each.to_bytes(8, "big") for each in numbers) + row.router.encode())
 
 
 def summary(rows: Iterable[Row]) -> tuple[int, ...]:
-    """Return the digest of each bucket: the sum of the digests of its rows."""
+    """Return the digest of each bucket of routers: the sum of the digests of their rows."""
     sums = [0] * BUCKETS
     for row in rows:
         sums[bucket_of(row.router)] += row_digest(row)

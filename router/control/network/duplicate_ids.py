@@ -30,7 +30,7 @@ Key = tuple[str, int]
 
 
 class _Heard:
-    """Link state of an instance: the neighbours, and when it was sent, by this router's clock."""
+    """Neighbours in an instance's link state, and when that was sent, by this router's clock."""
 
     __slots__ = ("links", "sent_at")
 
@@ -67,11 +67,11 @@ class DuplicateIds:
         self.news: list[Conflict] = []
 
     def count(self) -> int:
-        """Return how many instances are remembered that are not the newest with their ids."""
+        """Return how many router instances are remembered that are not the newest with their id."""
         return sum(map(len, self._heard.values())) + len(self._states.replaced)
 
     def waiting(self) -> list[Withdrawal]:
-        """Return the withdrawals whose winner has not been seen yet."""
+        """Return the withdrawals that are not believed yet, as the older router was not seen."""
         return [each for several in self._waiting.values() for each in several]
 
     # Messages and their effects.
@@ -82,7 +82,7 @@ class DuplicateIds:
         self.news.append(Conflict(link.router, known, link.instance, link.number))
 
     def claimed(self, instance: int, now: float) -> bool:
-        """Withdraw a later instance that uses this router's id.
+        """Withdraw a router instance that uses this router's id and started later.
 
         Return whether the withdrawal is new. `now` is in seconds.
         """
@@ -95,7 +95,7 @@ class DuplicateIds:
         return True
 
     def state_heard(self, link: RouterLink, aged: Aged, now: float) -> None:
-        """Remember the link state of an instance that is not the newest with its id.
+        """Remember the link state of a router instance that is not the newest with its id.
 
         Call `judge_waiting` afterwards, as this link state may confirm a waiting withdrawal.
         """
@@ -110,14 +110,14 @@ class DuplicateIds:
         heard[state.router, state.instance] = _Heard(state, sent_at)
 
     def judge_waiting(self, state: LinkState, now: float) -> None:
-        """Judge again the waiting withdrawals that this link state may confirm."""
+        """Accept waiting withdrawals that can be believed now that `state` was received."""
         for teller, several in list(self._waiting.items()):
             for each in list(several):
                 if each.router == state.router or each.router in state.links:
                     self._judge(teller, each, now)
 
     def withdrawal_received(self, link: RouterLink, message: Withdrawal, now: float) -> None:
-        """Process the withdrawal of an instance that has given way to an older one."""
+        """Process a message that a router instance gives up its id to an older instance."""
         if self._states.is_withdrawn(message.router, message.instance):
             return
         waiting = self._waiting.setdefault(link.router, {})
@@ -128,7 +128,7 @@ class DuplicateIds:
         self._judge(link.router, message, now)
 
     def _judge(self, teller: str, message: Withdrawal, now: float) -> None:
-        """Accept and flood a withdrawal from the neighbour `teller` if its winner can be seen."""
+        """Accept and flood a withdrawal if the router that keeps the id can be seen."""
         if not self._is_there(message):
             return
         for several in self._waiting.values():
@@ -148,7 +148,7 @@ class DuplicateIds:
     # Whether the winner can be seen.
 
     def _is_there(self, message: Withdrawal) -> bool:
-        """Return whether a withdrawal's winner is a neighbour or is confirmed by another router."""
+        """Return whether the router that keeps the id is a neighbour, or seen by another router."""
         router = message.router
         carrier = self._links.carriers.get(router)
         if carrier is not None and carrier.instance == message.winner:
@@ -169,7 +169,7 @@ class DuplicateIds:
         return neighbour not in shared or record.appeared.get(router, sent_at) > sent_at
 
     def _loser(self, router: str, instance: int) -> tuple[Collection[str], float]:
-        """Return the neighbours of the loser, and when the loser last sent link state."""
+        """Return the neighbours of the withdrawn instance, and when it last sent link state."""
         if router == self._me:
             return self._links.carriers, float("inf")
         record = self._states.records.get(router)

@@ -76,7 +76,8 @@ class EdgeIds:
             self._fail(
                 peering,
                 NetworkCondition.SILENT,
-                "another edge router has connected with the same id, and this edge was silent",
+                f"another edge router with the id {peer.router} has connected, "
+                "and this one was silent",
             )
         earliest = min(self._elsewhere.get(peer.router, ()), default=peer.instance)
         if earliest < peer.instance:
@@ -84,7 +85,7 @@ class EdgeIds:
             raise AmqpError(NetworkCondition.DUPLICATE_ID, words)
 
     def tick(self, now: float) -> None:
-        """Stop advertising edges that were turned away some time ago and did not connect again."""
+        """Stop advertising that edges were turned away, if they have not come back for a while."""
         while self._away:
             key, since = next(iter(self._away.items()))
             if since + AWAY_S > now:

@@ -28,7 +28,7 @@ class FirstSync:
     def missing_reason(self) -> str | None:
         """Return why the synchronisation is not done yet, for operators; None once it is done.
 
-        It also counts as done after `PATIENCE_S`.
+        After `PATIENCE_S`, the synchronisation counts as done in any case.
         """
         if not self._is_over:
             reason = self._reason()

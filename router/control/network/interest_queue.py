@@ -17,7 +17,7 @@ _AT_ONCE = 32
 
 
 class _Waiting:
-    """Queue of one router's keys, in the order in which they arrived."""
+    """Queue of keys of addresses in which one router's interest has changed, oldest first."""
 
     def __init__(self) -> None:
         self.several: deque[Collection[str]] = deque()
@@ -42,10 +42,10 @@ class _Waiting:
 
 
 class InterestQueue:
-    """Queue of the keys of addresses for which interest is yet to be noted in `reach`.
+    """Queue of the keys of addresses whose changed interest is yet to be entered into `reach`.
 
-    `interest(router, key)` returns a router's present interest in a key. Routers alternate, so that
-    one whose interest changes all the time does not delay the others.
+    `interest(router, key)` returns a router's present interest in the address with this key.
+    Routers alternate, so that one whose interest changes all the time does not delay the others.
     """
 
     def __init__(
@@ -69,7 +69,8 @@ class InterestQueue:
     def add(self, router: str, keys: Collection[str], *, whole: bool = False) -> None:
         """Queue keys of a router; if `whole`, these are all keys of that router.
 
-        A whole set replaces an earlier whole set of which no key was noted yet.
+        If a set of all keys is queued already, and none of its keys was noted yet, the new set
+        replaces it.
         """
         if not keys:
             return
@@ -82,7 +83,7 @@ class InterestQueue:
         waiting.add(keys)
 
     def _drop(self, waiting: _Waiting) -> None:
-        """Drop the earlier whole set of a router, if none of its keys was noted yet."""
+        """Drop the queued set of all keys of a router, if none of its keys was noted yet."""
         for number, keys in enumerate(waiting.several):
             if keys is waiting.whole:
                 del waiting.several[number]
@@ -90,7 +91,7 @@ class InterestQueue:
                 return
 
     def note(self, most: int) -> int:
-        """Note the interest for up to `most` queued keys; return how many were noted."""
+        """Enter the present interest for up to `most` queued keys; return for how many."""
         left = most
         while self._waiting and left > 0:
             router = next(iter(self._waiting))

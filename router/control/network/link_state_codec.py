@@ -1,7 +1,8 @@
 """Decode and encode link state once, no matter how often it is received.
 
 A router receives the same link state from all its neighbours, and passes it on to most of them. So
-decoded link state is cached by its octets, with its encoding. Only its age differs each time.
+decoded link state is cached, with its encoding, by the octets received. The age, which differs each
+time, is not a part of these octets.
 
 Messages with an unusual layout are left to the general decoder, and so are malformed ones.
 """
@@ -105,7 +106,7 @@ class LinkStateCodec:
         return LinkStateUpdate(tuple(found)) if at == end else None
 
     def _aged_at(self, data: bytes, at: int, end: int) -> tuple[int, Aged]:
-        """Return the position after the aged link state at `at`, and that link state."""
+        """Read link state and its age at `at`; return the position after them, and both."""
         at, aged_end, count = _list_at(data, at)
         _, state_end, _ = _list_at(data, at)
         if count != 2 or aged_end > end or state_end > aged_end:

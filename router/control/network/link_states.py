@@ -74,7 +74,7 @@ class LinkStates:
         return None if record is None else record.state.instance
 
     def is_news(self, router: str, instance: int, seq: int) -> bool:
-        """Return whether link state with this instance and number is new, and may be kept."""
+        """Return whether link state with this instance and sequence number is new and allowed."""
         record = self.records.get(router)
         withdrawn = self._withdrawn.get(router, ())
         if instance in withdrawn:

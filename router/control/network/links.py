@@ -221,7 +221,7 @@ class RouterLinks:
                 link.states_due[router] = None
 
     def flood_row(self, router: str, but: str | None) -> None:
-        """Queue the row of a router to all neighbours except `but`."""
+        """Queue a router's `Row` (its versions) to all neighbours except `but`."""
         for neighbour, link in self.carriers.items():
             if neighbour != but:
                 link.rows_due[router] = None
@@ -233,8 +233,8 @@ class RouterLinks:
     ) -> list[Send]:
         """Remove and return the queued messages, in the order in which to send them.
 
-        `aged` returns the link state of some routers with its present age; `rows` returns their
-        rows.
+        `aged` returns the link state of some routers with its present age; `rows` returns a `Row`
+        for each of them.
         """
         states: list[Send] = []
         told: list[Send] = []

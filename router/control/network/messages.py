@@ -53,7 +53,7 @@ class Summary:
 
 @attrs.frozen
 class Row:
-    """Row: versions of a router's link state and addresses, and the digest of the addresses."""
+    """Versions of a router's link state and address table, and the digest of the table."""
 
     router: str
     instance: int
@@ -64,7 +64,7 @@ class Row:
 
 @attrs.frozen
 class Rows:
-    """Message with the rows of routers, because digests differ or because routers have changed.
+    """Message with a `Row` for each of some routers, as digests differ or routers have changed.
 
     `more` is False only in the last message of an answer to a `Summary`.
     """
@@ -78,8 +78,8 @@ class Rows:
 class LinkState:
     """Link state of a router: the cost of each of its links, by the neighbour's id.
 
-    `seq` counts the router's link states since its start. `mobile_seq` and `digest` are the number
-    and the digest of its addresses at that time. `options`, for additions of later versions, is
+    `seq` counts the router's link states since its start. `mobile_seq` and `digest` are the version
+    and the digest of its address table at that time. `options`, for additions of later versions, is
     passed on unchanged. `octets` is the encoding, if known. Do not modify the object, which is
     shared.
     """
@@ -120,7 +120,7 @@ class LinkStateRequest:
 
 @attrs.frozen
 class Withdrawal:
-    """Message that withdraws an instance, since the older instance `winner` keeps the id."""
+    """Message that a router instance gives up its id, which the older instance `winner` keeps."""
 
     opcode: ClassVar[str] = "LSW"
     router: str

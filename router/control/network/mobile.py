@@ -48,7 +48,10 @@ LONGEST_LEFT_OUT_S: Final = 3600.0
 
 
 class PendingRequest:
-    """Request for a table up to `seq`; if `whole`, the known table is wrong and is replaced."""
+    """Request for a router's address table, up to version `seq`.
+
+    If `whole` is true, the known table is wrong, and the whole table is requested.
+    """
 
     def __init__(self, seq: int, link: int | None, due: float) -> None:
         self.seq = seq
@@ -95,7 +98,7 @@ class MobileAddresses:
     # Addresses here.
 
     def want(self, changes: Iterable[tuple[str, Interest | None]]) -> None:
-        """Note changes to this router's addresses; a key that is too long is not advertised."""
+        """Note changes to this router's addresses, except for addresses whose keys are too long."""
         for key, interest in changes:
             if 0 < len(key.encode()) <= MAX_KEY_BYTES:
                 self._own_changes[key] = terms_of(interest)
@@ -120,7 +123,7 @@ class MobileAddresses:
     # Tables of other routers.
 
     def state_taken(self, state: LinkState, age_ms: int, link: RouterLink, now: float) -> None:
-        """Compare a router's address table with the number and digest in its new link state."""
+        """Compare a router's address table with the version and digest in its new link state."""
         table = self.tables.get(state.router)
         if table is None or table.instance != state.instance:
             self.forget(state.router)
@@ -150,7 +153,7 @@ class MobileAddresses:
             self._disclaimed(table)
 
     def _disclaimed(self, table: Table) -> None:
-        """Drop a request, after some tries, for updates that the table's router has not made."""
+        """After some tries, drop a request for updates that the table's own router has not made."""
         want = self.wants.get(table.router)
         if want is not None and want.tries > _ENOUGH_TRIES and table.is_right:
             del self.wants[table.router]
@@ -306,7 +309,7 @@ class MobileAddresses:
             self.news.append(told)
 
     def _herald(self, router: str, instance: int, seq: int, link: RouterLink) -> None:
-        """Remember the announced number of a table until the link state of its router is known."""
+        """Remember an address table's announced version until its router's link state comes."""
         if router != self.me and len(self._heralded) < MOST_ROUTERS:
             before = self._heralded.get(router, (0, 0, 0))
             self._heralded[router] = max(before, (instance, seq, link.number))
@@ -341,7 +344,7 @@ class MobileAddresses:
     # Requests and answers.
 
     def row_received(self, link: RouterLink, row: Row, now: float) -> None:
-        """Compare a table with a neighbour's row for the same router; request what is missing."""
+        """Compare an address table with a neighbour's `Row`; request what is missing."""
         table = self.tables.get(row.router)
         if table is None or table.instance != row.instance:
             self._herald(row.router, row.instance, row.mobile_seq, link)
@@ -352,7 +355,7 @@ class MobileAddresses:
             self._doubt(table, now)
 
     def tick(self, now: float) -> None:
-        """Queue the requests for tables that are due."""
+        """Queue the requests for address tables that are due."""
         for router, (due, wait_s) in self.partial.items():
             if due <= now:
                 # there may be room again for addresses that were left out
@@ -364,7 +367,7 @@ class MobileAddresses:
                 self._ask(router, want, now)
 
     def tidy(self) -> None:
-        """Forget the announced numbers of tables of routers whose link state is missing."""
+        """Forget the announced versions of address tables of routers without known link state."""
         self._heralded.clear()
 
     def next_due(self) -> float:
@@ -383,7 +386,7 @@ class MobileAddresses:
             link.wishes[router] = TableRequest(router, table.instance, seq)
 
     def _whom(self, router: str, want: PendingRequest) -> RouterLink | None:
-        """Choose the neighbour to request a table from: first its advertiser, later others."""
+        """Choose the neighbour to request a table from: first the one that announced it."""
         carriers = self._links.carriers
         link = self._links.by_number.get(-1 if want.link is None else want.link)
         if want.tries == 0 and link is not None and link.carries:
@@ -424,7 +427,10 @@ class MobileAddresses:
                 self._pending.append(wanted)
 
     def interest(self, router: str, key: str) -> Interest | None:
-        """Return a router's interest in this key; None without interest or without a path."""
+        """Return a router's interest in the address with this key.
+
+        Return None if it has none, or if the router cannot be reached.
+        """
         table = self.tables.get(router)
         if table is None or router not in self._published:
             return None

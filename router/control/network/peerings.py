@@ -69,7 +69,7 @@ class Peering:
 
 
 class ControlEvents:
-    """Receiver of a control link's events, which passes them on with the link's peering."""
+    """Receiver that passes the events of a control link on, with the link's peering."""
 
     def __init__(
         self,

@@ -296,10 +296,10 @@ class Protocol:
         self.duplicate_ids.judge_waiting(state, now)
 
     def _is_told_on(self, link: RouterLink, aged: m.Aged) -> bool:
-        """Return whether to ignore link state of a neighbour that came from another router.
+        """Return whether to ignore a neighbour's link state, as another router has passed it on.
 
-        Link state newer than what the neighbour itself has sent is sent to the neighbour, which can
-        object.
+        If it is newer than what the neighbour itself has sent, it is sent to the neighbour, which
+        can object.
         """
         state = aged.state
         carrier = self.links.carriers.get(state.router)
@@ -432,7 +432,7 @@ class Protocol:
     # Views.
 
     def in_sync(self, link: int) -> bool:
-        """Return whether a neighbour has sent all it knew when the connection came into use."""
+        """Return whether a neighbour has sent all it knew when its connection came into use."""
         known = self.links.by_number.get(link)
         return known is not None and known.is_synced
 

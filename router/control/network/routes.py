@@ -26,7 +26,7 @@ MOST_AT_ONCE: Final = 192
 
 
 class Routes:
-    """Computation of the routes from this router, `me`, to all others; `links` are its links."""
+    """Computation of the routes from this router, `me`, to all other routers."""
 
     def __init__(self, me: str, links: RouterLinks, states: LinkStates, now: float) -> None:
         self._me = me

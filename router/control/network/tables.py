@@ -150,7 +150,7 @@ class Table:
         return self.left_out > 0 or self.digest == self.declared
 
     def replace(self, assembly: Assembly) -> Steps[list[str]]:
-        """Replace the contents by a complete assembly, in steps; return the changed keys."""
+        """Replace the contents by those of a received table, in steps; return the changed keys."""
         before, entries = self.entries, assembly.entries
         changed: list[str] = []
         for several, others in ((before, entries), (entries, before)):
@@ -182,14 +182,14 @@ class Table:
             self.digest = (self.digest + entry_digest(key, terms)) & MASK
 
     def skip_to(self, seq: int) -> None:
-        """Continue from a larger sequence number, which other routers know for this table."""
+        """Continue from a larger version number, which other routers know for this table."""
         self.seq = max(self.seq, seq)
         self._log.clear()
         self._logged = 0
         self._parts = ()
 
     def rewind(self) -> None:
-        """Reset the sequence number to 0: the table is ahead of its router and must be replaced."""
+        """Reset the version to 0: this copy is ahead of its router's own, and must be replaced."""
         self.skip_to(0)
         self.seq = 0
 
@@ -208,7 +208,7 @@ class Table:
             self._parts = ()
 
     def _follows(self, seq: int) -> bool:
-        """Return whether all updates since the number `seq` are still kept."""
+        """Return whether all updates since version `seq` are still kept."""
         return seq == self.seq or bool(self._log and self._log[0].base <= seq)
 
     def since(self, seq: int) -> tuple[MobileUpdate | MobileTable, ...]:

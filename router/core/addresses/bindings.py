@@ -29,7 +29,7 @@ class BindingRule(NamedTuple):
 
 
 class ExchangeRule(NamedTuple):
-    """Configuration of an exchange; `method` says how its keys match: AMQP or MQTT (`topics`)."""
+    """Configuration of an exchange; `method` says how binding keys match subjects (`topics`)."""
 
     name: str
     address: str
@@ -178,11 +178,11 @@ def enter_edit(
     becomes: Binding | None,
     edits: list[BindingEdit],
 ) -> None:
-    """Enter the edit of one binding, from `was` to `becomes`; None stands for no binding.
+    """Add the edit of one binding, from `was` to `becomes`, to a change; None is no binding.
 
-    `anew` contains the bindings of the exchanges that are rebuilt, by exchange and name, and is
-    modified in place. If a binding belongs to an exchange that is not rebuilt, its part of the edit
-    is appended to `edits`.
+    `anew` contains the bindings of the exchanges that are rebuilt, by exchange and name. It is
+    modified in place if `was` or `becomes` belongs to one of these exchanges. What is left of the
+    edit is appended to `edits`.
     """
     if was is not None and was.rule.exchange in anew:
         its = anew[was.rule.exchange]

@@ -235,7 +235,7 @@ class Exchanges:
                     break
 
     def _would_differ(self, binding_set: BindingSet) -> Iterator[bool]:
-        """Yield, for each address of an exchange, whether a new search finds another address."""
+        """Yield, for each address of an exchange, whether a new look-up finds another `Address`."""
         rule = binding_set.rule
         yield self._table.enter(rule.address, rule.phase) is not binding_set.address
         if binding_set.address is None:
@@ -353,7 +353,7 @@ class Exchanges:
 
 
 def _has_just(binding_set: BindingSet, bindings: list[Binding]) -> bool:
-    """Return whether a set has exactly the given bindings, in any order."""
+    """Return whether a `BindingSet` contains exactly the given bindings, in any order."""
     by_name = binding_set.by_name
     return len(by_name) == len(bindings) and all(
         by_name.get(each.rule.name) is each for each in bindings

@@ -29,8 +29,8 @@ MARK_BYTES: Final = 8
 def mark_of(connection: Connection, *, is_receiver: bool) -> str:
     """Return the mark for the name of a dynamic node that is made for a link of this peer.
 
-    If the peer is the receiver on that link, the mark identifies its user and container; otherwise
-    it identifies only the user.
+    The mark is a hash of the peer's user or, if the peer is the receiver on that link, of its user
+    and container-id.
     """
     is_dialled, user = user_of(connection)
     whose = [f"{int(is_dialled)}{user}"]
@@ -70,7 +70,7 @@ def check_receiver(
 
 
 def _is_marked(connection: Connection, rest: str) -> bool:
-    """Return whether the name of a dynamic node contains a mark of this peer."""
+    """Return whether a dynamic node's name contains a mark of this peer (`mark_of`)."""
     parts = rest.split(".")
     return any(mark_of(connection, is_receiver=each) in parts for each in (True, False))
 

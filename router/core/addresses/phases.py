@@ -29,7 +29,7 @@ _ORDINALS: Final = {
 
 
 def ordinal_of(terminus: Source | Target) -> int:
-    """Return the ordinal of a terminus that declares itself a waypoint; 0 for any other."""
+    """Return n if a terminus declares itself the n-th waypoint of its address, otherwise 0."""
     return next((_ORDINALS[each] for each in terminus.capabilities if each in _ORDINALS), 0)
 
 
@@ -48,7 +48,7 @@ def phase_of(table: AddressTable, terminus: Source | Target, *, is_sender: bool)
 
 
 def granted_capabilities(terminus: Source | Target) -> tuple[Symbol, ...]:
-    """Return the capabilities for the answering attach: those that the router acts on."""
+    """Return the capabilities of `terminus` that the router acts on, for the answering attach."""
     return tuple(
         Symbol(each)
         for each in terminus.capabilities

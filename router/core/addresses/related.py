@@ -14,7 +14,7 @@ from router.core.model.address import MESH, MULTICAST, OWN_TREE, Address, Produc
 
 
 def ties_of(address: Address) -> RelatedAddresses:
-    """Return the ties of an address to others; create an empty object if it has none."""
+    """Return the record of an address's relations to others, which is created if necessary."""
     if address.related_addresses is None:
         address.related_addresses = RelatedAddresses()
     return address.related_addresses
@@ -35,7 +35,7 @@ def untie(primary: Address, fallback: Address) -> None:
 
 
 def remove_empty_ties(address: Address) -> None:
-    """Remove the ties of an address if they are empty."""
+    """Remove the record of an address's relations to others, if it has no such relations."""
     if address.related_addresses is not None and address.related_addresses.is_none():
         address.related_addresses = None
 
@@ -46,7 +46,7 @@ def is_exchange(address: Address) -> bool:
 
 
 def is_received_from(address: Address) -> bool:
-    """Return whether an address has a receiver for messages that are sent to it at this router."""
+    """Return whether an address has a receiver for messages from senders at this router."""
     if not address.remote_ends or address.treatment != MULTICAST:
         return bool(address.consumers)
     return any(each.side != MESH or each.tree == OWN_TREE for each in address.consumers)

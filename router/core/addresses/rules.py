@@ -118,7 +118,7 @@ class Rules:
         self.default = TREATMENTS[default_treatment]
 
     def _count(self, rule: AddressRule, by: int) -> None:
-        """Count a rule that was added (`by` is 1) or removed (`by` is -1)."""
+        """Update the counts for a rule that was added (`by` is 1) or removed (`by` is -1)."""
         self._dead_letters[rule.dead_letter] += by
         if not self._dead_letters[rule.dead_letter]:
             del self._dead_letters[rule.dead_letter]

@@ -119,7 +119,7 @@ class AddressTable:
         return [*self._full, self._in_use]
 
     def _used(self, key: str) -> Address | None:
-        """Return the address in use with this key, or None."""
+        """Return the address in use with this key (`model.address.key_of`), or None."""
         address = self._in_use.get(key)
         if address is None:
             for table in self._full:
@@ -129,7 +129,7 @@ class AddressTable:
         return address
 
     def _use(self, address: Address) -> None:
-        """Add an address whose key is not in use."""
+        """Add an address, whose key no other address in use has."""
         if len(self._in_use) >= MOST_IN_A_TABLE:
             self._full.append(self._in_use)
             self._in_use = {}
@@ -137,7 +137,7 @@ class AddressTable:
         self._in_use[address.key] = address
 
     def _merge(self) -> None:
-        """Merge two adjacent tables that fit into one, so that there are never many tables."""
+        """Merge two adjacent dicts of `_full` that fit into one, so that there are never many."""
         for at, table in enumerate(self._full[:-1]):
             following = self._full[at + 1]
             if len(table) + len(following) <= MOST_IN_A_TABLE:

@@ -73,12 +73,12 @@ class Capacity:
             self.by_side[consumer.side] = self.by_side.get(consumer.side, 0) + credit
 
     def serves(self, side: int) -> bool:
-        """Return whether any of these receivers may get messages from a side."""
+        """Return whether any of the counted receivers may get messages from `side`."""
         count = len(self.by_side)
         return count > 1 or (count == 1 and (side == HERE or side not in self.by_side))
 
     def room(self, side: int) -> int:
-        """Return how many more deliveries from a side these receivers can take."""
+        """Return how many more deliveries from `side` the counted receivers can take."""
         if side == HERE:
             return self.total
         own: int = self.by_side.get(side, 0)
@@ -96,7 +96,7 @@ def capacity_of(address: Address, without: int) -> Capacity:
 
 
 def room(address: Address, side: int) -> int:
-    """Return how many more deliveries from a side the receivers of an address can take."""
+    """Return how many more deliveries from `side` the receivers of an address can take."""
     found = capacity_of(address, side)
     return found.total - address.waiting.by_side().get(side, 0)
 

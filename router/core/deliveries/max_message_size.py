@@ -47,7 +47,7 @@ def is_too_large(address: Address, delivery: Delivery) -> bool:
 
 
 def least_busy(address: Address, delivery: Delivery) -> Consumer | None:
-    """Return the least busy consumer that accepts a delivery of this size, or None.
+    """Return the consumer that accepts this size and has the shortest queue; None if none does.
 
     Only consumers that may get messages from the delivery's side are considered.
     """
@@ -165,7 +165,7 @@ def abort_outgrown(forwarder: Core, delivery: Delivery) -> None:
 def _leave_out(forwarder: Core, copy: Delivery, limit: int) -> None:
     """Drop a copy that is too large for its receiver.
 
-    If it is the last open copy and no other copy has an outcome, the message is rejected.
+    If all other copies have ended, none of them with an outcome, the message is rejected.
     """
     copy.discarded = True
     parent = copy.parent

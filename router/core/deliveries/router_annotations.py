@@ -68,9 +68,9 @@ def is_own(key: str) -> bool:
 def remove_annotations(delivery: Delivery, frame: TransferFrame) -> TransferFrame:
     """Return a copy of a frame without the routers' annotations.
 
-    The frame must contain the message's whole head. The annotations are kept as the delivery's
-    `passage`, if its connection honours them. Raises `AmqpError` if the message annotations are not
-    a map.
+    The frame must contain the message's header and all its annotations. The routers' annotations
+    are kept as the delivery's `passage`, if its connection honours them. Raises `AmqpError` if the
+    message annotations are not a map.
     """
     payload = bytes(memoryview(frame.octets)[frame.payload_at : frame.end])
     octets, entries = take_annotations(payload, is_own)
@@ -80,7 +80,7 @@ def remove_annotations(delivery: Delivery, frame: TransferFrame) -> TransferFram
 
 
 def passage_of(entries: tuple[Entry, ...]) -> RouterAnnotations:
-    """Return the decoded annotations; values of the wrong type are ignored (section 3.2.10)."""
+    """Decode the routers' annotations; values of the wrong type are ignored (section 3.2.10)."""
     ingress = to = None
     phase = 0
     trace: tuple[str, ...] = ()
@@ -112,8 +112,9 @@ def _is_phase(value: object) -> TypeGuard[int]:
 def with_annotations(consumer: Consumer, delivery: Delivery, octets: bytes) -> bytes:
     """Return a message with the router's annotations, for a link that shows them.
 
-    `octets` must contain the message's whole head. The message is returned unchanged if its
-    annotations cannot be decoded, or if it would become larger than the link's max-message-size.
+    `octets` must contain the message's header and all its annotations. The message is returned
+    unchanged if its annotations cannot be decoded, or if it would become larger than the link's
+    max-message-size.
     """
     if delivery.message_format:
         return octets

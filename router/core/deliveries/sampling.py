@@ -63,8 +63,8 @@ class Sample:
 
     `hop` is 1 at the router where the message entered the network, 2 at the next one, and so on.
     `ingress` is the id of that first router, and `origin` the container that sent the message; both
-    are None at the first router itself. `threshold` is the share of deliveries that it samples,
-    times 2**64.
+    are None at the first router itself. `threshold` is the share of deliveries that the first
+    router samples, times 2**64.
     """
 
     high: int

@@ -21,22 +21,22 @@ if TYPE_CHECKING:
 
 
 def serves(consumer: Consumer, side: int) -> bool:
-    """Return whether a consumer may get messages from a side."""
+    """Return whether a consumer may get messages that come from `side`."""
     return consumer.side == HERE or consumer.side != side
 
 
 def serving(address: Address, side: int) -> Iterator[Consumer]:
-    """Return the consumers of an address that may get messages from a side, at any distance."""
+    """Return the consumers of an address, near or far, that may get messages from `side`."""
     return (consumer for consumer in address.consumers if serves(consumer, side))
 
 
 def has_receiver(address: Address, side: int) -> bool:
-    """Return whether an address has consumers that may get messages from a side."""
+    """Return whether an address has consumers that may get messages from `side`."""
     return any(serves(consumer, side) for consumer in address.consumers)
 
 
 def may_take(consumer: Consumer, side: int) -> bool:
-    """Return whether a waiting message from a side may go to a consumer now.
+    """Return whether a waiting message from `side` may go to a consumer now.
 
     This is like `serves`, but if the treatment is closest, only the nearest consumers may get it.
     """
@@ -54,7 +54,7 @@ def takes_from_anywhere(consumer: Consumer) -> bool:
 
 
 def taken_by(consumer: Consumer) -> set[int]:
-    """Return the sides from which messages wait that may go to a consumer."""
+    """Return the sides with waiting messages that a consumer may get."""
     address = consumer.address
     found = {side for side in address.waiting.by_side() if serves(consumer, side)}
     if address.treatment != CLOSEST:

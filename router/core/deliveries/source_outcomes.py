@@ -1,4 +1,4 @@
-"""Terms of a receiver's source: its allowed outcomes and its default outcome (section 3.5.3).
+"""Allowed outcomes and default outcome of a receiver's source (section 3.5.3).
 
 A receiver that lists outcomes is granted those of them that AMQP defines; if AMQP defines none of
 them, the receiver is refused. A receiver without a list may use any outcome. The default outcome
@@ -34,7 +34,7 @@ RECEIVED = int(Descriptor.RECEIVED)
 
 @attrs.frozen
 class OutcomeTerms:
-    """Terms agreed for a link: the codes of the allowed outcomes, and the default outcome.
+    """Outcomes agreed for a link: the codes of the allowed ones, and the default outcome.
 
     `default_code` is 0 if there is no default outcome. `default_state` is the encoded default
     outcome; it is empty if this outcome has no fields.
@@ -49,9 +49,9 @@ USUAL = OutcomeTerms()
 
 
 def agreed_terms(source: Source) -> OutcomeTerms | None:
-    """Return the terms for a receiver's source, or None for the usual ones.
+    """Return the outcomes agreed for a receiver's source; None in the usual case.
 
-    The usual terms allow any outcome and have no default outcome. Raises amqp:not-implemented at
+    Usually any outcome is allowed, and there is no default outcome. Raises amqp:not-implemented at
     link scope if AMQP does not define the default outcome, or none of the listed outcomes.
     """
     outcomes = frozenset(_CODES[name] for name in source.outcomes if name in _CODES)

@@ -62,7 +62,7 @@ def _understands(connection: Connection) -> bool:
 def write(delivery: Delivery, octets: bytes) -> bytes:
     """Return a message with the trace context of its delivery.
 
-    `octets` must contain the message's whole head.
+    `octets` must contain the message's header and all its annotations.
     """
     sample: Sample = delivery.sample
     connection = delivery.incoming.session.connection

@@ -23,14 +23,14 @@ REJECTED = int(Descriptor.REJECTED)
 
 
 def is_durable_message(delivery: Delivery, octets: Octets) -> bool:
-    """Return whether a delivery's message is durable; `octets` must contain its whole head."""
+    """Return whether a delivery's message is durable; `octets` must contain its whole header."""
     return not delivery.message_format and is_durable(octets, 0, len(octets))
 
 
 def refuse(forwarder: Core, delivery: Delivery, view: Octets, start: int, end: int) -> bool:
     """Reject a delivery that is about to be sent as settled, if its message is durable.
 
-    Return whether it was rejected. `view[start:end]` must contain the whole head of the message.
+    Return whether it was rejected. `view[start:end]` must contain the message's whole header.
     """
     if delivery.settled or delivery.message_format or not is_durable(view, start, end):
         return False

@@ -350,7 +350,7 @@ def _held(address: Address) -> int:
 
 
 def _room(address: Address, consumers: list[Consumer], side: int) -> int:
-    """Return how many more deliveries from a side an address's consumers can take."""
+    """Return how many more deliveries from `side` these consumers of an address can take."""
     if not address.remote_ends and len(address.consumers) <= MOST_EXAMINED:
         return receiver_room(address)
     if address.remote_ends and address.treatment != MULTICAST:

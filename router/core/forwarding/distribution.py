@@ -88,7 +88,7 @@ class Distributor:
         return best
 
     def choose_across(self, address: Address, size: int, side: int, lane: int) -> Consumer | None:
-        """Return the consumer for a delivery that comes from a side; None if none has room.
+        """Return the consumer for a delivery that comes from `side`; None if none has room.
 
         The consumer serves that side (`deliveries.sides`) and the lane (`network.lanes`). If the
         treatment is closest, only the nearest consumers count, even if none of them has room. If it
@@ -179,11 +179,11 @@ class Distributor:
         return least
 
     def open_lane(self, address: Address, lane: int) -> bool:
-        """Open a lane to each router behind an address; return whether the address has lanes."""
+        """Open a lane for an address (`Lanes.open`); return whether the address has lanes."""
         return self.core.network.outward.lanes.open(address, lane)
 
     def has_receiver(self, address: Address, side: int) -> bool:
-        """Return whether an address has receivers for messages from a side.
+        """Return whether an address has receivers for messages from `side`.
 
         If the address has no link to one yet, links to receivers at other routers are opened.
         """
@@ -194,7 +194,7 @@ class Distributor:
         return self.open_route(address, side)
 
     def has_taker(self, address: Address, size: int, side: int) -> bool:
-        """Return whether a consumer that serves a side accepts messages of this size."""
+        """Return whether any consumer that may get messages from `side` takes one of this size."""
         for consumer in address.consumers:
             link = consumer.link
             if consumer.side == side != HERE:

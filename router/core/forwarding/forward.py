@@ -152,7 +152,7 @@ class Forwarder(Handler):
             self.relay.follow(delivery, frame)
 
     def _begin(self, delivery: Delivery, frame: TransferFrame) -> None:
-        """Start forwarding a delivery once the whole head of its message has been received.
+        """Start forwarding a delivery once the header and annotations have been received.
 
         This runs once per message, and is long on purpose: a call costs as much as most of its
         steps.

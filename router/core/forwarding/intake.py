@@ -43,10 +43,11 @@ class Intake:
         self.limit_bytes = limit_bytes // PART_HELD
 
     def begin(self, delivery: Delivery, frame: TransferFrame) -> TransferFrame | None:
-        """Check a delivery's first frame, or a later one while its head is incomplete.
+        """Check one of a delivery's first frames, which carry the header and the annotations.
 
-        Return the frame to forward, with the whole head. Return None if the head is still
-        incomplete, or if the message is malformed; in the latter case `problem` is not empty.
+        Once these sections are complete, return the frame to forward, which contains all of them.
+        Return None while they are incomplete, or if the message is malformed; in the latter case
+        `problem` is not empty.
         """
         if delivery.scan is None and (
             delivery.message_format or (not frame.more and is_plain(frame))
@@ -85,7 +86,7 @@ class Intake:
             return None
 
     def follow(self, delivery: Delivery, frame: TransferFrame) -> TransferFrame | None:
-        """Check a frame after the head; return the frame to forward, or None if it is malformed."""
+        """Check a later frame; return the frame to forward, or None if the message is malformed."""
         scan: SectionScan = delivery.scan
         if not scan.feed(frame) or (not frame.more and not scan.finish()):
             self._refuse(delivery, Condition.DECODE_ERROR, scan.problem)
@@ -93,19 +94,19 @@ class Intake:
         return scan.frame
 
     def forget(self, delivery: Delivery) -> None:
-        """Release the incomplete head of a delivery that will not be continued."""
+        """Release the incomplete header and annotations of a delivery that does not continue."""
         scan = delivery.scan
         if scan is not None and not scan.is_headed:
             self.held_bytes -= len(scan.pending)
             delivery.scan = None
 
     def _hold(self, delivery: Delivery, scan: SectionScan) -> None:
-        """Keep the incomplete head of a message, or refuse the message if the head is too large."""
+        """Keep the incomplete header and annotations; refuse the message if they are too large."""
         count = len(scan.pending)
         if count > MAX_HEAD_BYTES:
             problem = (
-                f"the header and annotations do not end within the first {count} octets; if "
-                f"they span several frames, at most {MAX_HEAD_BYTES} octets are allowed"
+                f"the message's header and annotations do not end within the first {count} octets; "
+                f"if they span several frames, at most {MAX_HEAD_BYTES} octets are allowed"
             )
             self._refuse(delivery, Condition.RESOURCE_LIMIT_EXCEEDED, problem)
         elif self.held_bytes + count > self.limit_bytes:

@@ -215,7 +215,7 @@ class _Work:
 
 
 class _Copying(_Work):
-    """Task of making the copies of a message from its first frame."""
+    """Task of making a copy of a message for each receiver, with the message's first frame."""
 
     def __init__(
         self,
@@ -346,7 +346,7 @@ class _Copying(_Work):
 
 
 class _Following(_Work):
-    """Task of passing a later frame of a message to its copies."""
+    """Task of giving a later frame of a message to all copies that exist."""
 
     def __init__(self, forwarder: Forwarder, delivery: Delivery, frame: TransferFrame) -> None:
         super().__init__(forwarder, delivery, frame)

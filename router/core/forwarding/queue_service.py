@@ -263,7 +263,7 @@ class QueueService:
     def annotated(self, consumer: Consumer, delivery: Delivery, octets: bytes) -> bytes:
         """Return a message with the annotations that the router adds for this consumer.
 
-        `octets` must contain the whole head of the message.
+        `octets` must contain the message's header and all its annotations.
         """
         if delivery.sample is not None and self.note_leaving(consumer, delivery):
             octets = trace_context.write(delivery, octets)

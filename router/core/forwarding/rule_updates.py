@@ -28,7 +28,7 @@ ADDRESSES_AT_ONCE: Final = 512
 
 
 class RuleUpdater:
-    """Part of the core that changes rules and applies them to addresses in use."""
+    """Part of the core that changes address rules and applies them to addresses in use."""
 
     def __init__(self, forwarder: Forwarder) -> None:
         self._forwarder = forwarder
@@ -42,7 +42,7 @@ class RuleUpdater:
         added: Iterable[AddressRule],
         default_treatment: str,
     ) -> None:
-        """Remove and add rules, and apply them to addresses in use; call it in a turn."""
+        """Remove and add address rules, and apply them to addresses in use; call it in a turn."""
         removed, added = list(removed), list(added)
         rules = self._forwarder.table.rules
         before = rules.default
@@ -63,14 +63,14 @@ class RuleUpdater:
         )
 
     def replace_rules(self, rules: Rules) -> None:
-        """Replace all rules, and apply the new ones to addresses in use; call it in a turn."""
+        """Replace all address rules, and apply them to addresses in use; call it in a turn."""
         table = self._forwarder.table
         before, table.rules = table.rules, rules
         self._forwarder.turn.deferred.forget(before.pieces())
         self._update(table.addresses())
 
     def treat(self, address: Address) -> None:
-        """Apply the current rules to an address; call it in a turn."""
+        """Apply the current address rules to an address, at once or later; call it in a turn."""
         if address not in self.pending and not self._treat(address):
             self.pending[address] = None
 
@@ -96,7 +96,7 @@ class RuleUpdater:
             self.pending[address] = None
 
     def _treat(self, address: Address) -> bool:
-        """Apply the rules to an address; return False if its treatment cannot change yet."""
+        """Apply the rules to an address; return False if its treatment cannot be changed yet."""
         table = self._forwarder.table
         wanted = table.treatment_wanted(address)
         rule = None if address.is_dynamic else table.rule_of(address.name)

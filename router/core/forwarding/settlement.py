@@ -336,9 +336,10 @@ class Settler:
 
 
 def _keep_in_order(producer: Producer | None) -> None:
-    """Assign stripe 0 to a sender without a stripe, because it has settled a delivery itself.
+    """Keep a sender's large messages on the lane of its earlier messages (stripe 0).
 
-    The delivery may still be under way, and later large messages could overtake it on other lanes.
+    The sender has settled a delivery that may still be under way, and that large messages could
+    overtake on another lane. If another lane was chosen before, nothing changes.
     """
     if producer is not None and producer.stripe < 0:
         producer.stripe = 0

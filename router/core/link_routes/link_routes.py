@@ -202,7 +202,7 @@ class LinkRoutes:
         self.edition += 1
 
     def report_new(self, link_route: LinkRoute) -> None:
-        """Report to the watchers a link route of the new edition, if the route has a container."""
+        """Report a link route of the new edition to the watchers, if it has a container."""
         if link_route.outlets and link_route.until > self.edition:
             self._changed(self._route(link_route))
 
@@ -223,13 +223,13 @@ class LinkRoutes:
                 self._changed(route)
 
     def open_far(self, direction: str, pattern: str, outlet: FarOutlet | UplinkOutlet) -> None:
-        """Add an outlet to another router for a pattern that has none to the same place yet."""
+        """Add an outlet to another router, or count one more key that announces the same route."""
         route = self._enter(direction, pattern)
         route.far.setdefault(outlet.place, outlet).key_count += 1
         self._changed(route)
 
     def close_far(self, direction: str, pattern: str, place: Connection | str) -> None:
-        """Remove an outlet to another router, unless another key still announces the pattern."""
+        """Remove the outlet to `place`, unless another key of that router announces the route."""
         route = self._routes[_key(direction, pattern)]
         outlet = route.far[place]
         outlet.key_count -= 1
@@ -401,7 +401,7 @@ class LinkRoutes:
             self.ended(link, condition, description)
 
     def ended(self, link: Link, condition: str, description: str = "") -> None:
-        """Note a container that ended a link with an error; it is chosen last for a while."""
+        """Note that the container has ended a link with an error; choose it last for a while."""
         placed = self._placed.get(link)
         if placed is not None:
             if placed.link_route is not None:

@@ -56,7 +56,7 @@ class LinkRoutesUnsupported:
 class RouteRefused:
     """Event: an edge router announced a link route that edge routers may not have.
 
-    `count` is how many keys from this edge router were refused on the connection so far.
+    `count` is how many link routes of this edge router were refused on the connection so far.
     """
 
     router: str

@@ -87,7 +87,7 @@ class RouteDestination(DestinationLoad):
 
     @property
     def place(self) -> Connection:
-        """Return the connection, by which outlets to the same place are recognised."""
+        """Return the connection, which identifies the place that the outlet leads to."""
         return self.connection
 
     @property
@@ -107,7 +107,7 @@ class FarOutlet(DestinationLoad):
 
     @property
     def place(self) -> str:
-        """Return the router's id, by which outlets to the same place are recognised."""
+        """Return the router's id, which identifies the place that the outlet leads to."""
         return self.router
 
     @property
@@ -145,7 +145,7 @@ class UplinkOutlet(DestinationLoad):
 
     @property
     def place(self) -> Connection:
-        """Return the connection, by which outlets to the same place are recognised."""
+        """Return the connection, which identifies the place that the outlet leads to."""
         return self.connection
 
     @property

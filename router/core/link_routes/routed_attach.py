@@ -36,10 +36,10 @@ MAX_COST = 0xFFFFFFFF
 class RoutedAttach:
     """Content of the attach of a routed link that is on its way to a container at another router.
 
-    `key` announces the link route, and `destination` is the router that has the container. `cost`
-    is the cost of the path from the router that attached the link to the destination; it decreases
-    with each hop. `origin` is the client, and `properties` are the properties of the client's
-    attach.
+    `key` is the key by which the link route was announced, and `destination` the router that has
+    the container. `cost` is the cost of the path from the router that attached the link to the
+    destination; it decreases with each hop. `origin` is the client, and `properties` are the
+    properties of the client's attach.
     """
 
     key: str
@@ -105,11 +105,11 @@ def read_routed_attach(frame: Attach) -> RoutedAttach:
 
 def route_changed() -> AmqpError:
     """Return the error that makes the previous router choose another container or path."""
-    return AmqpError(ROUTE_CHANGED, "the route to the container has changed", Scope.LINK)
+    return AmqpError(ROUTE_CHANGED, "the route of this link to a container has changed", Scope.LINK)
 
 
 def _map(told: AnyMap, key: Symbol) -> AnyMap | None:
-    """Return the map under a key of the properties `told`, or None if the key is missing.
+    """Return the map that the properties `told` have under `key`; None if it is missing.
 
     The map is still encoded if the properties are.
     """

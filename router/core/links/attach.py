@@ -124,8 +124,8 @@ def _has_terminus(link: Link) -> bool:
 def _is_put_off(forwarder: Core, link: Link, holder: Link | None) -> bool:
     """Return whether the attach of `link` is postponed to a later turn.
 
-    That is the case if the link resumes very many deliveries: they have to be parked before the
-    router's attach can name them.
+    That is the case if the link resumes very many deliveries: they have to be removed from their
+    former session, over several turns, before the router's attach can name them.
     """
     found = resuming.park_for_resuming(forwarder, link, holder)
     if found is None:
@@ -324,7 +324,9 @@ def _enter(
         forwarder.network.check_receiver(link.session.connection, address_name(text))
     if forwarder.network.is_denied(link.session.connection, address_name(text)):
         raise AmqpError(
-            Condition.NOT_ALLOWED, "the connection is not allowed to use management", Scope.LINK
+            Condition.NOT_ALLOWED,
+            f"the connection is not allowed to use the management node {text}",
+            Scope.LINK,
         )
     phase = phases.phase_of(forwarder.table, terminus, is_sender=is_sender)
     if is_sender:

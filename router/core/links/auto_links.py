@@ -61,7 +61,7 @@ class AutoLinkObserver(Protocol):
     """Observer of an attempt to attach an auto-link."""
 
     def attached(self, auto_link: AutoLink) -> None:
-        """Note that the container has answered and the link has joined its address."""
+        """Note that the container has answered, and that the link has been added to its address."""
 
     def over(self, auto_link: AutoLink, error: Error | None) -> None:
         """Note that the link was refused, detached or lost; `error` is the reason, if known."""
@@ -183,10 +183,10 @@ def phase_of(table: AddressTable, rule: AutoLinkRule) -> int:
 
 
 def _terms(source: Source | None) -> source_outcomes.OutcomeTerms | None:
-    """Return the terms for deliveries that the container settles without an outcome.
+    """Return the outcomes agreed for an auto-link to a container; None in the usual case.
 
-    They come from the default outcome in the container's attach; None if there is none. Outcomes
-    that the container lists are ignored, because the source is the router's.
+    They contain the default outcome in the container's attach, if there is one. Outcomes that the
+    container lists are ignored, because the source is the router's.
     """
     if source is None or source.default_outcome is None:
         return None

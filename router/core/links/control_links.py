@@ -87,7 +87,7 @@ class ControlLink:
         if not isinstance(link, IncomingLink):
             raise AmqpError(
                 Condition.NOT_ALLOWED,
-                "a control link must be attached as a sender by the peer",
+                "the peer must attach a control link as a sender",
                 Scope.LINK,
             )
         if self._receiver is not None:

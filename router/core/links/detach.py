@@ -207,9 +207,9 @@ def discard_consumer(forwarder: Core, consumer: Consumer) -> None:
 
 
 class _Leaving:
-    """Stand-in for a consumer's resumption while the consumer leaves its address.
+    """Last work of a consumer that leaves its address: to complete the current delivery.
 
-    The delivery that is being sent is completed, and no new one begins.
+    No new delivery begins.
     """
 
     def go_on(self, forwarder: Core, consumer: Consumer) -> bool:

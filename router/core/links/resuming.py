@@ -100,9 +100,9 @@ def resume_terminus(
 
 
 def park_for_resuming(forwarder: Core, link: Link, holder: Link | None) -> Terminus | None:
-    """Begin to park the deliveries that `link` resumes, if they are too many for one turn.
+    """Begin to set aside the deliveries that `link` resumes, if they are too many for one turn.
 
-    Return their terminus, or None if they need not be parked over several turns.
+    Return their terminus if they are being set aside; otherwise do nothing and return None.
     """
     found: Terminus | None = forwarder.suspended.find(link)
     stolen = holder if found is None else None
@@ -124,20 +124,20 @@ def park_for_resuming(forwarder: Core, link: Link, holder: Link | None) -> Termi
 
 
 def _is_at(terminus: Terminus, address: Address | None) -> bool:
-    """Return whether a terminus is at this address, or at an earlier address with the same key."""
+    """Return whether a terminus is at this address, or at an earlier one of this name and phase."""
     if terminus.address is None or address is None:
         return terminus.address is address
     return bool(terminus.address.key == address.key)
 
 
 def _is_reattached(terminus: Terminus, link: Link) -> bool:
-    """Return whether a link is merely reattached, its deliveries being live (section 2.6.4)."""
+    """Return whether a link is only reattached: its deliveries keep their delivery-ids (2.6.4)."""
     is_resumed = link.remote_attach.unsettled is not None or terminus.unsettled
     return terminus.link.session is link.session and not terminus.is_parked and not is_resumed
 
 
 class _Moving:
-    """Task that moves the live deliveries of a reattached link to its new endpoint.
+    """Task that moves deliveries, with their delivery-ids, to a reattached link's new endpoint.
 
     If there are very many, the last ones are moved in later turns. If the link is detached and
     reattached again meanwhile, deliveries that were already moved are moved once more.
@@ -205,7 +205,7 @@ def _goes_by(delivery: Delivery, link: Link) -> bool:
 
 
 def _move(forwarder: Core, delivery: Delivery, link: Link) -> None:
-    """Move a live delivery to another link of its session; the delivery keeps its delivery-id."""
+    """Move a delivery to another link of its session; the delivery keeps its delivery-id."""
     # the check for stuck deliveries starts anew
     if isinstance(link, OutgoingLink):
         delivery.stuck &= ~STUCK_OUTGOING

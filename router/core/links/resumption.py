@@ -89,7 +89,7 @@ class Resumption:
         self._is_in_turn = False
 
     def compare(self) -> None:
-        """Compare all deliveries; if there are very many, the last ones in later turns."""
+        """Compare the maps for all deliveries; if there are very many, partly in later turns."""
         if not self._is_compared:
             at_once = COMPARED_AT_ONCE if self._told else ITEMS_AT_ONCE
             self._forwarder.turn.deferred.process_each(
@@ -97,7 +97,7 @@ class Resumption:
             )
 
     def _tags(self) -> Iterator[bytes | None]:
-        """Read the receiver's map, then yield the tags of the deliveries to compare.
+        """Read the receiver's unsettled map, then yield the tags of the deliveries to compare.
 
         Each entry of the map yields None, so that reading can continue in a later turn.
         """
@@ -170,7 +170,7 @@ class Resumption:
         return is_done and self.is_last
 
     def _sendable(self) -> Iterator[Step]:
-        """Yield the next steps while there is room to send them."""
+        """Yield the transfers that are due, as long as there is room to send them."""
         link = self._link
         while self.steps and not self._is_over() and link.session.can_send(link):
             yield self.steps.popleft()
@@ -181,7 +181,7 @@ class Resumption:
             _send(self._forwarder, self._consumer, step.delivery, step)
 
     def _paused(self) -> None:
-        """Note that all steps have been sent, or that there is no room for more."""
+        """Note that all transfers have been sent, or that there is no room for more."""
         self._is_sending = False
         if not self._is_in_turn:
             self._go_on_later()
@@ -203,7 +203,7 @@ def compare(
 
 
 def _step_of_both(forwarder: Core, delivery: Delivery, theirs: object) -> Step:
-    """Return the step for a delivery in both maps; `theirs` is its state at the receiver."""
+    """Return the transfer for a delivery in both maps; `theirs` is its state at the receiver."""
     code = int(getattr(theirs, "CODE", NO_STATE))
     if delivery.outcome in OUTCOMES:
         ours = state_to_receiver(delivery)

@@ -142,7 +142,7 @@ def _allows(link: Link, guest: Origin | None, tried: frozenset[object]) -> Allow
 
 
 def _is_edges(connection: Connection) -> bool:
-    """Return whether an edge router opened a connection to this router."""
+    """Return whether an edge router has opened this connection."""
     return connection.settings.role == EDGE and not connection.is_client
 
 

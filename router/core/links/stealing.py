@@ -171,7 +171,7 @@ class _StolenSender:
         self._capacity = 0
 
     def begin(self, successor: Producer | None) -> None:
-        """Resolve the first deliveries.
+        """Begin to resolve the deliveries of the stolen link.
 
         `successor` is the producer of the new link, or None if the new link is forwarded to a
         container.
@@ -210,7 +210,7 @@ class _StolenSender:
         return self._link.owner is not self._owner
 
     def _parts(self) -> Iterator[Delivery | None]:
-        """Yield each open delivery, or the copies of it that their receivers have not settled.
+        """Yield each unsettled delivery, or its copies that their receivers have not settled.
 
         Also yield None for each step that finds nothing to resolve.
         """

@@ -69,7 +69,7 @@ class SuspendedTermini:
         return len(self._termini)
 
     def deliveries(self) -> int:
-        """Return how many deliveries are parked for links that may be resumed.
+        """Return how many deliveries are kept for links that may be resumed.
 
         A delivery whose outcome is kept for its sender counts twice.
         """
@@ -181,7 +181,7 @@ class SuspendedTermini:
         _leave(self._of, session.connection, terminus)
 
     def session_ended(self, forwarder: Core, session: Session) -> None:
-        """Park the deliveries of an ended session, and start the timeouts that begin at its end."""
+        """Take the deliveries out of an ended session, and start the timeouts that begin then."""
         for terminus in list(self._of.get(session, ())):
             if not terminus.is_parked:
                 terminus.park_in_turns(self.turn.deferred)

@@ -33,8 +33,9 @@ class Terminus:
     """Source or target of the router, with the granted expiry-policy and timeout (seconds).
 
     `link` is its present or last link. `unsettled` holds its parked deliveries by delivery-tag,
-    oldest first. `outcomes` holds the outcomes of parked deliveries that receivers have settled, by
-    delivery-tag: a code, and octets, which are empty for an outcome without fields.
+    oldest first: those that were taken out of their session. `outcomes` holds the outcomes of
+    parked deliveries that receivers have settled, by delivery-tag: a code, and octets, which are
+    empty for an outcome without fields.
     """
 
     def __init__(self, link: Link, policy: TerminusExpiryPolicy, timeout_s: int) -> None:
@@ -98,9 +99,9 @@ class Terminus:
             self._park(delivery, link)
 
     def park_in_turns(self, deferred: Deferred, over: Callable[[], None] | None = None) -> None:
-        """Park the first deliveries now and the others in later turns; then call `over`.
+        """Do the work of `park` for the first deliveries now, and for the others in later turns.
 
-        To park all of them immediately, call `park`.
+        Then call `over`.
         """
         self.is_parked = True
         link = self.link
@@ -124,13 +125,13 @@ class Terminus:
 
     @property
     def is_being_parked(self) -> bool:
-        """Return whether parking has begun and is not finished yet."""
+        """Return whether `park_in_turns` has begun and is not finished yet."""
         return self._parkings > 0
 
     def once_parked(self, act: Callable[[], None]) -> bool:
-        """Call `act` when parking is finished.
+        """Call `act` when `park_in_turns` is finished.
 
-        Returns False, and does nothing, if no deliveries are being parked.
+        Returns False, and does nothing, if it is not running.
         """
         if not self.is_being_parked:
             return False
@@ -138,7 +139,7 @@ class Terminus:
         return True
 
     def _park(self, delivery: Delivery, link: Link) -> None:
-        """Take a delivery from the session of `link`, unless it is settled or parked by now."""
+        """Take a delivery out of the session of `link`, unless it has left the session by now."""
         if delivery is link.current:
             return
         if isinstance(link, OutgoingLink):
@@ -150,7 +151,7 @@ class Terminus:
             self._remember(delivery)
 
     def _remember(self, delivery: Delivery) -> None:
-        """Park a sender's unsettled delivery, unless the sender cannot resume it."""
+        """Keep a sender's unsettled delivery by its tag, unless the sender cannot resume it."""
         # the transfer that resumes the delivery sets its settle mode (section 2.7.5)
         was_told, delivery.settling = delivery.settling == Settling.TOLD, int(Settling.FIRST)
         tag = delivery.incoming_tag
@@ -171,7 +172,7 @@ class Terminus:
         self.unsettled[tag] = delivery
 
     def settled(self, delivery: Delivery, code: int, octets: bytes) -> None:
-        """Keep the outcome of a parked delivery for its sender."""
+        """Keep the outcome of a delivery that its sender may resume."""
         tag = delivery.incoming_tag
         if self.unsettled.get(tag) is delivery:
             kept = bytes(octets) if len(octets) <= MAX_KEPT_BYTES else b""

@@ -57,16 +57,16 @@ class QueuesBySide:
             self._orders.clear()
 
     def groups(self) -> list[int]:
-        """Return the groups in which deliveries wait, or have waited before."""
+        """Return the numbers of groups (priority and lane) in which deliveries wait or waited."""
         return list(self._orders)
 
     def first(
         self, group: int, sides: set[int] | None, aside: list[Place]
     ) -> deque[Delivery] | None:
-        """Return the queue of a group whose first delivery is the oldest; None if none waits.
+        """Return that queue of a group whose first delivery is the oldest; None if all are empty.
 
-        Only queues of `sides` are considered, or all queues if `sides` is None. Queues of other
-        sides are moved from the group's order to `aside`, from where `put_back` restores them.
+        Only the queues for `sides` are considered, or all queues if `sides` is None. Queues for
+        other sides are moved from the group's order to `aside`; `put_back` restores them.
         """
         order = self._orders.get(group)
         self.examined = 0
@@ -110,20 +110,20 @@ class QueuesBySide:
 
 
 def level_of(group: int) -> int:
-    """Return the priority of a group."""
+    """Return the priority of the group of queues with this number."""
     return group & LEVEL_MASK
 
 
 def lane_of(group: int) -> int:
-    """Return the lane of a group."""
+    """Return the lane of the group of queues with this number."""
     return group >> LEVEL_BITS
 
 
 def number_in(group: int, side: int) -> int:
-    """Return the number of a group's queue for one side."""
+    """Return the number of a group's queue for deliveries from `side`."""
     return side << GROUP_BITS | group
 
 
 def number_of(delivery: Delivery, side: int) -> int:
-    """Return the number of the queue for a delivery from a side."""
+    """Return the number of the queue for a delivery that came from `side`."""
     return (side << LANE_BITS | delivery.lane) << LEVEL_BITS | delivery.priority

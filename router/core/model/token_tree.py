@@ -56,13 +56,13 @@ class Node(Generic[T]):
         return following
 
     def following(self, token: str, one: str) -> Node[T] | None:
-        """Return the next node for a token, or None if there is none; `one` is as in `grow`."""
+        """Return the next node for a token, or None; `one` is the wildcard for a single token."""
         if token == one:
             return self.one
         return self.any if token == ANY else self.exact.get(token)
 
     def drop(self, token: str, one: str) -> None:
-        """Remove the next node for a token; `one` is as in `grow`."""
+        """Remove the next node for a token; `one` is the wildcard for a single token."""
         if token == one:
             self.one = None
         elif token == ANY:

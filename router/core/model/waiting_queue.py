@@ -157,7 +157,7 @@ class WaitingQueue:
         return best
 
     def _first_apart(self, group: int, sides: set[int] | None, limit: int) -> Delivery | None:
-        """Return the oldest delivery of a group that came from `sides` and is not too large."""
+        """Return a group's oldest delivery that came from `sides` and is not too large."""
         apart = self._apart
         assert apart is not None
         if sides is not None and len(sides) == 1:

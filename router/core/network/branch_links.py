@@ -75,7 +75,7 @@ class BranchLink(NextLink):
         self._before = before
 
     def place(self, consumer: Consumer) -> None:
-        """Set the consumer's tree, and move the lost link's waiting messages to the consumer."""
+        """Set the consumer's tree; move the waiting messages of a replaced link to the consumer."""
         consumer.tree = self.subtree.number
         before, self._before = self._before, None
         if before is not None and before.consumer is not None:
@@ -83,7 +83,7 @@ class BranchLink(NextLink):
             before.remove_placeholder(self.multicast.forwarder)
 
     def over(self, forwarder: Core, error: Error | None, closed: bool) -> None:
-        """Add a consumer in place of a lost link, unless the link was given up or refused."""
+        """Add a consumer in place of this lost link, unless the link was given up or refused."""
         consumer = self.consumer
         if consumer is None or self.is_leaving:
             self.multicast.link_ended(self)

@@ -37,7 +37,7 @@ class FarEnd:
 
     @property
     def lacks(self) -> str:
-        """Return what the link waits for while it has no credit."""
+        """Describe what the link waits for while it has no credit."""
         if self.is_branch and not self.agrees:
             return f"waits until router {self.router} agrees on the multicast tree"
         behind = ", or from routers beyond it" if self.is_branch else ""

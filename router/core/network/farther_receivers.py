@@ -18,7 +18,7 @@ from router.core.deliveries import redelivery
 from router.core.model.address import CLOSEST, FALLBACK, MESH, Address
 from router.core.routers.names import edge_key_in, key_of, router_in
 from router.core.routers.routing_state import Place
-from router.engine.deferred import ITEMS_PER_STEP
+from router.engine.deferred import ITEMS_PER_STEP, DeferredPass
 from router.engine.delivery import Delivery
 
 if TYPE_CHECKING:
@@ -48,8 +48,7 @@ class FartherReceivers:
         self._due: deque[tuple[float, Address, Delivery]] = deque()
         # addresses whose messages are being sent on, in this turn or in later ones
         self._offering: set[Address] = set()
-        # whether a periodic check continues in later turns
-        self._is_checking = False
+        self._check = DeferredPass(self._check_due, ITEMS_PER_STEP)
 
     def __len__(self) -> int:
         """Return how many messages wait."""
@@ -139,7 +138,7 @@ class FartherReceivers:
                 del self._waiting[address]
 
     def _is_over(self, delivery: Delivery) -> bool:
-        """Return whether the sender no longer awaits an outcome; if so, drop the kept message."""
+        """Return whether a delivery's sender awaits no outcome; if so, drop its kept octets."""
         if delivery.incoming_open:
             return False
         self._network.forwarder.redelivery.drop(delivery)
@@ -150,9 +149,8 @@ class FartherReceivers:
 
         If there are very many, later turns do the rest. Called at each periodic check.
         """
-        if (self._due or self._open) and not self._is_checking:
-            self._is_checking = True
-            self._network.forwarder.turn.deferred.run_steps(self._check_due(), ITEMS_PER_STEP)
+        if self._due or self._open:
+            self._check.start(self._network.forwarder.turn.deferred)
 
     def _check_due(self) -> Iterator[None]:
         """Release overdue messages, and end links to farther routers that are no longer needed."""
@@ -176,4 +174,3 @@ class FartherReceivers:
                 del self._open[address]
                 self._network.address_changed(address)
             yield
-        self._is_checking = False

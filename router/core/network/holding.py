@@ -24,6 +24,7 @@ from router.core.links import attach, detach
 from router.core.model.address import MESH, Address, Consumer
 from router.core.model.split_table import ListedTable
 from router.engine.connection import Connection
+from router.engine.deferred import DeferredPass
 from router.engine.link import OutgoingLink
 from router.engine.session import Session
 from router.engine.settings import ConnectionSettings
@@ -108,7 +109,7 @@ class Holds:
         self.fullest = 0.0
         # called for each address where no message waits any more
         self.emptied: Callable[[Address], None] = lambda _: None
-        self._is_checking = False
+        self._check = DeferredPass(self._check_due)
         # consumers need links, so holds have a connection and a session that are never opened
         settings = ConnectionSettings("hold")
         handler: Any = forwarder
@@ -155,9 +156,8 @@ class Holds:
 
     def tick(self, now: float) -> None:
         """Release messages that have waited too long or exceed the bounds."""
-        if not self._is_checking and (self.holds or self.held):
-            self._is_checking = True
-            self.forwarder.turn.deferred.run_steps(self._check_due())
+        if self.holds or self.held:
+            self._check.start(self.forwarder.turn.deferred)
 
     def _check_due(self) -> Iterator[None]:
         """Check each hold that may have changed."""
@@ -175,7 +175,6 @@ class Holds:
                 self.emptied(hold.consumer.address)
             yield
         self.held, self.fullest = held, min(1.0, fullest)
-        self._is_checking = False
 
     def _look_at(self, hold: Hold) -> Iterator[None]:
         """Check all messages that wait in a hold, and release those beyond its bounds.

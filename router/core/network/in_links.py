@@ -38,16 +38,20 @@ def attach_received(forwarder: Core, link: Link) -> None:
     remote = link.remote_attach
     properties = remote.properties or {}
     if not isinstance(link, IncomingLink):
-        raise _invalid("a link to a destination must be attached as a sender")
+        raise _invalid("a link with the property qd.destination must be attached as a sender")
     destination = properties.get(DESTINATION)
     declared_cost = _number(properties.get(COST), MAX_COST, "qd.cost")
     lane = lane_in(properties, remote.rcv_settle_mode)
     phase = _number(properties.get(PHASE, 0), FALLBACK, "qd.phase")
     text = getattr(remote.target, "address", None)
     if not isinstance(destination, str) or not isinstance(text, str) or not address_name(text):
-        raise _invalid("qd.destination must be a string, and the target address a valid name")
+        raise _invalid(
+            "the link's property qd.destination must be a string, and its target a valid address"
+        )
     if LAST_PHASE < phase < FALLBACK:
-        raise _invalid(f"qd.phase is {phase}, but must be 0 to {LAST_PHASE}, or {FALLBACK}")
+        raise _invalid(
+            f"the link's property qd.phase is {phase}, but must be 0 to {LAST_PHASE}, or {FALLBACK}"
+        )
     network = forwarder.network
     phase = network.phase_of(link, address_name(text), phase)
     is_here = destination == network.reach.me
@@ -83,7 +87,7 @@ def _enter(forwarder: Core, text: str, phase: int) -> Address:
 
 def _number(value: object, most: int, what: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
-        raise _invalid(f"{what} must be an integer from 0 to {most}")
+        raise _invalid(f"the link's property {what} must be an integer from 0 to {most}")
     return int(value)
 
 

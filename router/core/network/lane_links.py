@@ -64,7 +64,7 @@ class LaneLink(NextLink):
         self.idle_since = network.forwarder.turn.now
 
     def idle_s(self, now: float) -> float:
-        """Return for how many seconds all calls of this method have found the link idle."""
+        """Return for how many seconds the link has been idle, as far as earlier calls have seen."""
         link = self.link
         if link is None or link.deliveries != self.carried or link.unsettled or link.current:
             self.carried = 0 if link is None else link.deliveries

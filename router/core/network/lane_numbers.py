@@ -85,7 +85,7 @@ def lane_in(properties: AnyMap, mode: ReceiverSettleMode = ReceiverSettleMode.FI
 
 def _number(value: object, most: int, what: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
-        problem = f"{what} must be an integer from 0 to {most}"
+        problem = f"the link's property {what} must be an integer from 0 to {most}"
         raise AmqpError(Condition.INVALID_FIELD, problem, Scope.LINK)
     return int(value)
 

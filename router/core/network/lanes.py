@@ -106,7 +106,10 @@ class Lanes:
         address.lanes = lanes
 
     def open(self, address: Address, lane: int) -> bool:
-        """Open a lane to each router of an address; return False if the address has no lanes."""
+        """Open a lane to each router that messages of an address are sent to.
+
+        Return False if the address has no lanes.
+        """
         if not address.lanes:
             return False
         address.lanes |= 1 << lane

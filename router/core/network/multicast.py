@@ -26,7 +26,7 @@ from router.core.network.tree_links import PendingTreeLink, add_sender, receive
 from router.core.routers.names import address_in, key_of
 from router.core.routers.routing_state import Branch, Tree
 from router.engine import attaching
-from router.engine.deferred import ITEMS_PER_STEP
+from router.engine.deferred import ITEMS_PER_STEP, DeferredPass
 from router.errors import AmqpError, Scope
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Multicast:
         self._noted: dict[MulticastTree | PendingTreeLink, None] = {}
         self._noted_keys: dict[str, None] = {}
         self._once_more = False
-        self._is_checking = False
+        self._check = DeferredPass(self._check_due)
         # the work done since the last `take_work`, as a number of addresses; and the roots whose
         # trees were computed since paths changed
         self._work = 0
@@ -174,7 +174,7 @@ class Multicast:
         return work
 
     def _tree(self, root: str) -> Tree | None:
-        """Return the tree of a root; if the tree is new, count the work of computing it."""
+        """Return the tree with this root; if the tree is new, count the work of computing it."""
         if root not in self._known and (root in self._reach.paths or root == self._reach.me):
             self._known.add(root)
             self._work += len(self._reach.paths) // ROUTERS_AS_ONE
@@ -194,7 +194,7 @@ class Multicast:
             self._break_up(subtree)
 
     def open_route(self, address: Address) -> bool:
-        """Make an address's tree for a single message; return whether other routers receive it."""
+        """Make an address's tree for one message; return whether other routers get the message."""
         own = self._own.get(address)
         if own is None:
             self._make_tree(address)
@@ -213,12 +213,11 @@ class Multicast:
 
     def tick(self, now: float) -> None:
         """Do all work that is due; called at each periodic check."""
-        if not self._is_checking:
-            self._is_checking = True
-            self.forwarder.turn.deferred.run_steps(self._check_due(now))
+        self._check.start(self.forwarder.turn.deferred)
 
-    def _check_due(self, now: float) -> Iterator[None]:
+    def _check_due(self) -> Iterator[None]:
         """Do all work that is due, in steps."""
+        now = self.forwarder.turn.now
         for link in list(self.leaving):
             if link in self.leaving and link.end_if_quiet():
                 self.leaving.pop(link, None)
@@ -233,7 +232,6 @@ class Multicast:
             self._judge_again(pending)
             yield from self._charged()
         self._pending.forget_lost()
-        self._is_checking = False
 
     def _charged(self) -> Iterator[None]:
         """Yield once, and once more for each address that `take_work` counts."""
@@ -419,7 +417,8 @@ class Multicast:
         # until the last sender has left, its messages are for the broken branch, too
         self._passing.close(subtree)
         self._work += min(ITEMS_PER_STEP, len(subtree.senders))
-        gone = AmqpError(TREE_CHANGED, "the multicast tree has changed", Scope.LINK)
+        text = f"the multicast tree for the address {subtree.address.name} has changed"
+        gone = AmqpError(TREE_CHANGED, text, Scope.LINK)
 
         def detach(producer: Producer) -> None:
             if producer in subtree.senders and producer.link.is_attached():

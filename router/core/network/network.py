@@ -45,7 +45,7 @@ from router.core.routers.names import (
     router_in,
 )
 from router.core.routers.routing_state import FALLBACK_PHASE, MOBILE, RoutingState
-from router.engine.deferred import ITEMS_PER_STEP
+from router.engine.deferred import ITEMS_PER_STEP, DeferredPass
 
 if TYPE_CHECKING:
     from router.core.ports import Core
@@ -91,8 +91,7 @@ class Network:
         self._again: list[Address] = []
         self._once_more = False
         self._have_paths_changed = False
-        # whether a periodic check continues in later turns
-        self._is_checking = False
+        self._check = DeferredPass(self._check_due, ITEMS_PER_STEP)
         # how many links to other routers have been attached
         self.links_made = 0
 
@@ -123,7 +122,7 @@ class Network:
         return self.edge_sides.get(connection, HERE)
 
     def attach_received(self, link: Link) -> bool:
-        """Answer or refuse an attach that comes from another router; return whether it does."""
+        """Answer or refuse an attach if it comes from another router; return whether it does."""
         if not attaches.is_of_router(link):
             return False
         attaches.attach_received(self.forwarder, link)
@@ -238,10 +237,10 @@ class Network:
                 made = self.links_made
                 if self._noted:
                     address, _ = self._noted.popitem(last=False)
-                    self._see_to(address)
+                    self._update_links(address)
                 else:
                     address = self._tied.take()
-                    self._see_to_tied(address)
+                    self._update_tied(address)
                 left -= 1 + WORK_OF_LINK * (self.links_made - made) + self._take_work()
                 left -= self.reach.count(_key_at_routers(address)) // ROUTERS_AT_ONCE
             if self.edges is not None:
@@ -285,7 +284,7 @@ class Network:
             return bool(table.is_in_use(address))
         return table.transit.get((way.destination, key_of(address), way.lane)) is address
 
-    def _see_to(self, address: Address) -> None:
+    def _update_links(self, address: Address) -> None:
         if address.transit is not None:
             address.transit.update()
             return
@@ -313,7 +312,7 @@ class Network:
                 table.enter(address.name, is_fallback=True)
         self._tied.note(address)
 
-    def _see_to_tied(self, address: Address) -> None:
+    def _update_tied(self, address: Address) -> None:
         if self._is_in_use(address):
             self.outward.update_links(address)
             self.multicast.address_changed(address)
@@ -373,7 +372,10 @@ class Network:
         return is_member and is_management_elsewhere(address_name(text), self.reach.me)
 
     def address_for(self, name: str, phase: int) -> Address | None:
-        """Return the address for one message; None if no other router receives from the address."""
+        """Return the address for an anonymous sender's message that goes to other routers.
+
+        Return None if no other router has receivers for it.
+        """
         is_at_edge = self.edges is not None and self.edges.is_known(name)
         if not is_at_edge and not (self.is_on and self._is_known(name, phase)):
             return None
@@ -429,9 +431,8 @@ class Network:
             return
         self.farther.tick()
         self.outward.tick()
-        if (self.unserved or self.emptying) and not self._is_checking:
-            self._is_checking = True
-            self.forwarder.turn.deferred.run_steps(self._check_due(), ITEMS_PER_STEP)
+        if self.unserved or self.emptying:
+            self._check.start(self.forwarder.turn.deferred)
         if self.multicast is not None:
             self.multicast.tick(now)
 
@@ -442,7 +443,6 @@ class Network:
             self.address_changed(way.address)
             yield
         yield from self.unserved.due()
-        self._is_checking = False
 
 
 def _key_at_routers(address: Address) -> str:

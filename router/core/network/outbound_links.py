@@ -26,7 +26,7 @@ from router.core.network.lanes import IDLE_S, Lanes
 from router.core.network.out_links import OutLink
 from router.core.routers.names import edge_key_in, key_of, router_in
 from router.core.routers.routing_state import NEAREST, Path
-from router.engine.deferred import ITEMS_PER_STEP, pop_from_end, pop_items
+from router.engine.deferred import ITEMS_PER_STEP, DeferredPass, pop_from_end, pop_items
 from router.errors import AmqpError
 
 if TYPE_CHECKING:
@@ -72,8 +72,7 @@ class OutboundLinks:
         self._moments: list[tuple[float, int, Way]] = []
         # these distinguish moments at the same time, because addresses cannot be compared
         self._numbers = count()
-        # whether a periodic check continues in later turns
-        self._is_checking = False
+        self._check = DeferredPass(self._check_due, ITEMS_PER_STEP)
         # how often an attach had to be tried again later
         self.retries = 0
 
@@ -246,11 +245,8 @@ class OutboundLinks:
 
         If there are very many, the last ones are checked in later turns.
         """
-        if self._is_checking:
-            return
         if self.leaving or self._moments or self._idle or self.lanes:
-            self._is_checking = True
-            self._network.forwarder.turn.deferred.run_steps(self._check_due(), ITEMS_PER_STEP)
+            self._check.start(self._network.forwarder.turn.deferred)
 
     def _check_due(self) -> Iterator[None]:
         """Check each link that is being given up, has failed, or may be idle."""
@@ -273,7 +269,6 @@ class OutboundLinks:
             self._check_idle(address, turn.now)
             yield
         yield from self.lanes.check_due()
-        self._is_checking = False
 
     def _check_retry(self, moment: float, key: Way) -> None:
         """Try a failed link again, or forget that it has failed."""

@@ -31,7 +31,7 @@ class PassingTrees:
         return self._open.get(_place(subtree)) is subtree
 
     def find(self, address: Address, root: str, digest: bytes) -> MulticastTree | None:
-        """Return the tree that a further link of this branch joins, or None if there is none."""
+        """Return the tree that a further link for the branch with this digest joins, or None."""
         return self._open.get((address, root, digest))
 
     def at(self, address: Address) -> Collection[MulticastTree]:

@@ -69,7 +69,7 @@ class ProxyObserver(Protocol):
     """Observer of an attempt to attach a proxy link."""
 
     def attached(self, link: ProxyLink) -> None:
-        """Note that the peer has answered, and that the link has joined its address."""
+        """Note that the peer has answered, and that the link has been added to its address."""
 
     def over(self, link: ProxyLink, error: Error | None) -> None:
         """Note that the link was refused, detached or lost; `error` is the reason, if known."""

@@ -101,10 +101,12 @@ def receive(forwarder: Core, link: Link) -> PendingTreeLink:
     """Accept the attach of a tree link; raise `AmqpError` at link scope if it is invalid."""
     remote = link.remote_attach
     if not isinstance(link, IncomingLink):
-        raise _invalid("a tree link must be attached as a sender")
+        raise _invalid("a link along a multicast tree must be attached as a sender")
     pending = _read_attach(link, remote.properties or {}, getattr(remote.target, "address", None))
     if pending.origin == forwarder.reach.me:
-        raise _invalid("a tree link cannot lead to the root of its tree (qd.origin is this router)")
+        raise _invalid(
+            "a link along a multicast tree cannot lead to its root (qd.origin is this router)"
+        )
     address = pending.enter(forwarder)
     if address is None:
         described = f"the address {pending.name} is not multicast at this router"
@@ -119,13 +121,17 @@ def _read_attach(link: IncomingLink, properties: AnyMap, text: object) -> Pendin
     origin, digest = properties.get(ORIGIN), properties.get(TREE)
     phase, receivers = properties.get(PHASE, 0), properties.get(RECEIVERS, [])
     if not isinstance(text, str) or not address_name(text) or not isinstance(origin, str):
-        raise _invalid("qd.origin must be a string, and the target address a valid name")
+        raise _invalid(
+            "the link's property qd.origin must be a string, and its target a valid address"
+        )
     if not isinstance(digest, bytes) or not 0 < len(digest) <= LONGEST_DIGEST:
-        raise _invalid(f"qd.tree must be binary, of 1 to {LONGEST_DIGEST} octets")
+        raise _invalid(
+            f"the link's property qd.tree must be binary, of 1 to {LONGEST_DIGEST} octets"
+        )
     if isinstance(phase, bool) or not isinstance(phase, int) or not 0 <= phase <= LAST_PHASE:
-        raise _invalid(f"qd.phase is {phase!r}, but must be 0 to {LAST_PHASE}")
+        raise _invalid(f"the link's property qd.phase is {phase!r}, but must be 0 to {LAST_PHASE}")
     if not isinstance(receivers, list) or not all(isinstance(each, str) for each in receivers):
-        raise _invalid("qd.receivers must be a list of strings")
+        raise _invalid("the link's property qd.receivers must be a list of strings")
     return PendingTreeLink(
         link, address_name(text), int(phase), origin, digest, frozenset(receivers)
     )

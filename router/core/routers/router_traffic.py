@@ -127,6 +127,6 @@ def _links(address: Address) -> Iterator[Link]:
 
 
 def _begun(link: Link) -> int:
-    """Return how many deliveries of a link have begun: all except one whose head is incomplete."""
+    """Return how many deliveries of a link have begun: all except one that has no address yet."""
     current = link.current
     return int(link.deliveries) - (current is not None and current.address is None)

@@ -72,7 +72,7 @@ class Path:
 
 @attrs.frozen
 class Branch:
-    """Part of a tree that is reached through one child.
+    """Part of a `Tree` that is reached through one of this router's children.
 
     `routers` are all routers in this part, including the child. `digest` differs between parts that
     are not the same.
@@ -147,7 +147,7 @@ class RoutingState:
             watcher()
 
     def set_interest(self, router: str, key: str, interest: Interest | None) -> None:
-        """Set a reachable router's interest in the address with a key, or remove it (None)."""
+        """Set a reachable router's interest in the address with this key; None removes it."""
         routers = self.wanted.get(key)
         if interest is not None:
             if routers is None:
@@ -175,9 +175,9 @@ class RoutingState:
             watcher(key)
 
     def _only(self, router: str, interest: Interest) -> dict[str, Interest]:
-        """Return the entry for a key that only `router` wants, with this interest.
+        """Return the entry of `wanted` for keys that only `router` is interested in.
 
-        Such keys share one entry, because there may be very many.
+        All keys with the same router and interest share one entry, because there may be very many.
         """
         found = self._alone.get((router, interest))
         if found is None:
@@ -199,15 +199,15 @@ class RoutingState:
         return self._tree_of(root)
 
     def count(self, key: str) -> int:
-        """Return how many routers have receivers for a key."""
+        """Return how many routers have receivers of the address with this key."""
         return len(self.wanted.get(key, ()))
 
     def places(self, key: str) -> list[Place]:
-        """Return the other routers that have receivers for a key, the nearest first."""
+        """Return the other routers with receivers of the address with this key, nearest first."""
         return self._nearest(key, None)
 
     def nearest(self, key: str) -> list[Place]:
-        """Return the first NEAREST of the `places` of a key; the caller may not change the list."""
+        """Return the first NEAREST of `places` for this key; the caller may not change the list."""
         found = self._found.get(key)
         if found is None:
             if len(self._found) >= MAX_CACHED_KEYS:
@@ -226,7 +226,7 @@ class RoutingState:
     # Written by the core.
 
     def set_own_interest(self, key: str, interest: Interest | None) -> None:
-        """Set this router's interest in the address with a key, or remove it (None)."""
+        """Set this router's interest in the address with this key; None removes it."""
         if self.own_interests.get(key) == interest:
             return
         if interest is None:
@@ -239,7 +239,7 @@ class RoutingState:
     def take_own_changes(self, most: int | None = None) -> Iterable[tuple[str, Interest | None]]:
         """Return changes of this router's interest since the last call, for at most `most` keys.
 
-        The interest is None for keys that are no longer wanted.
+        The interest is None for keys that the router is no longer interested in.
         """
         changed = self.own_changes
         if most is None or len(changed) <= most:

@@ -1,4 +1,4 @@
-"""Explain that a name leads to a router that cannot be found, such as `_edge/<id>/…`.
+"""Explain that a name, such as `_edge/<id>/…`, leads to a router that cannot be found.
 
 Used to find out why no messages flow. Nothing here runs per message.
 """
@@ -28,7 +28,7 @@ class JoinedNetwork(Protocol):
 
     @property
     def edges(self) -> Edges | None:
-        """Return the edges; None for a router that is not an edge and has no edges."""
+        """Return what is known of edge routers; None if the router is not an edge and has none."""
 
 
 def why_unreachable(network: JoinedNetwork, name: str) -> str | None:

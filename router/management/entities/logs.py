@@ -24,17 +24,17 @@ ModuleLog = tuple[Module, Journal]
 
 
 def logs(router: RouterView) -> list[ModuleLog]:
-    """Return the objects that `log` entities are read from: modules with journal, DEFAULT last."""
+    """Return a pair of log module and journal for each `log` entity, DEFAULT last."""
     return [(module, router.journal) for module in router.journal.modules.values()]
 
 
 def log_counts(router: RouterView) -> list[Module]:
-    """Return the objects that `logStats` entities are read from: the modules, DEFAULT last."""
+    """Return the log module of each `logStats` entity, DEFAULT last."""
     return list(router.journal.modules.values())
 
 
 def module_of(entity: object) -> Module:
-    """Return the module of a `log` entity."""
+    """Return the log module of a `log` entity."""
     module: object = entity[0] if isinstance(entity, tuple) else None
     assert isinstance(module, Module)
     return module

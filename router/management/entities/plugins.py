@@ -124,7 +124,9 @@ def _source(plugins: Plugins, plugin: str, reported: ReportedType, kind: str) ->
         try:
             for number, values in enumerate(reported.read()):
                 if number >= MOST_ENTITIES:
-                    raise ValueError(f"it reports more than {MOST_ENTITIES} entities of {kind}")
+                    raise ValueError(
+                        f"the plugin reports more than {MOST_ENTITIES} entities of {kind}"
+                    )
                 yield _Entity(kind, _checked(values, kind))
         except GeneratorExit:
             raise
@@ -153,13 +155,13 @@ def _carried(value: object) -> object:
         return value
     if isinstance(value, int):
         if not -(2**63) <= value < 2**63:
-            raise ValueError("a number of more than 64 bits is not allowed")
+            raise ValueError("a number of more than 64 bits is not allowed in an entity")
         return value
     if isinstance(value, (list, tuple)):
         return [_carried(each) for each in value]
     if isinstance(value, Mapping):
         return {str(key): _carried(each) for key, each in value.items()}
     raise TypeError(
-        f"a value of type {type(value).__name__} is not allowed; give text, numbers, true, false, "
-        "None, lists and maps"
+        f"a value of type {type(value).__name__} is not allowed in an entity; give text, numbers, "
+        "true, false, None, lists and maps"
     )

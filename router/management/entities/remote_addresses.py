@@ -41,13 +41,16 @@ class RemoteAddress:
 
 
 def remote_addresses(router: RouterView) -> Iterator[RemoteAddress | None]:
-    """Yield each remote address, and None for each announced key without a remote address."""
+    """Yield each address that has receivers at other routers only.
+
+    Yield None for every other key that other routers have announced, as a step without a result.
+    """
     for key in list(router.observed.forwarder.reach.wanted):
         yield remote_address(router, key)
 
 
 def remote_address(router: RouterView, key: str) -> RemoteAddress | None:
-    """Return the remote address with this key; None if there is none, or this router uses it."""
+    """Return the address with this key; None unless it has receivers at other routers only."""
     observed = router.observed
     interests = observed.forwarder.reach.wanted.get(key)
     if not interests or not key.startswith(MOBILE):

@@ -28,7 +28,10 @@ _OF: Final = AttributesOf[RouterView]()
 
 
 def _process_bytes(field: int, _: object) -> int | None:
-    """Return how many octets of memory the process has, virtual (0) or resident (1), or None."""
+    """Return how many octets of memory the process has; None if the system does not tell.
+
+    `field` selects the virtual (0) or the resident memory (1).
+    """
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[field])
     except (OSError, ValueError, IndexError):

@@ -22,13 +22,13 @@ Measured = Callable[[Counters], Histogram | None]
 
 
 def spread(histogram: Histogram | None) -> HistogramValue:
-    """Return a histogram's value with all bounds; None stands for an empty histogram."""
+    """Return a histogram's value with all buckets; None stands for an empty histogram."""
     found = _NOTHING if histogram is None else histogram
     return HistogramValue(BOUNDS_S, found.counts(), found.sum_s)
 
 
 def coarse(histogram: Histogram) -> HistogramValue:
-    """Return a histogram's value with whole decades as bounds."""
+    """Return a histogram's value with one bucket for each decade."""
     counts = [0] * (len(COARSE_S) + 1)
     at = 0
     for bound, count in zip((*BOUNDS_S, float("inf")), histogram.counts(), strict=True):

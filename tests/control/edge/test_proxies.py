@@ -356,13 +356,13 @@ def seen(world: World) -> list[str]:
     """Record the addresses that the proxies look at from now on."""
     found: list[str] = []
     proxies = world.edge_at("E").proxies
-    see_to = proxies._see_to
+    see_to = proxies._update_links
 
     def see(key: str) -> None:
         found.append(key)
         see_to(key)
 
-    proxies._see_to = see  # type: ignore[method-assign]
+    proxies._update_links = see  # type: ignore[method-assign]
     return found
 
 
@@ -411,8 +411,8 @@ def test_very_many_that_are_idle_are_given_up_in_later_turns() -> None:
 
     def watch() -> None:
         for number in range(1000):
-            proxies._see_to_watching(f"M0idle{number}", True)
-            proxies._see_to_watching(f"M0idle{number}", False)
+            proxies._update_watching(f"M0idle{number}", True)
+            proxies._update_watching(f"M0idle{number}", False)
 
     host.turn(watch)
     assert len(proxies.idle) == 1000

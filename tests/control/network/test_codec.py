@@ -157,15 +157,15 @@ MAU = Symbol("MAU")
         ),
         (
             said(MAU, "A", ULong(1), ULong(1), ULong(1), ULong(0), Array([], str), b""),
-            "it goes from 1 to 1, which is not later",
+            "seq is 1, not greater than base, 1",
         ),
         (
             said(MAU, "A", ULong(1), ULong(1), ULong(2), ULong(0), Array([], str), b"\0"),
-            "it has 0 keys, but 1 terms",
+            "the field keys has 0 items, but terms has 1 octets",
         ),
         (
             said(MAU, "A", ULong(1), ULong(1), ULong(2), ULong(0), Array(["k"], str), b"\x0f"),
-            "unknown terms",
+            "the field terms has 0x0f, which encodes no treatment",
         ),
         (bytes(MAX_CONTROL_BYTES + 1), f"at most {MAX_CONTROL_BYTES} are allowed"),
     ],

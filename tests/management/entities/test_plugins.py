@@ -72,7 +72,7 @@ def test_what_a_plugin_reports_is_an_entity_like_any_other() -> None:
         ([7], "'int' object has no attribute 'get'"),
         (
             ({"name": str(number)} for number in range(MOST_ENTITIES + 1)),
-            f"it reports more than {MOST_ENTITIES} entities of router.plugin.p.thing",
+            f"the plugin reports more than {MOST_ENTITIES} entities of router.plugin.p.thing",
         ),
     ],
 )

@@ -70,8 +70,8 @@ class Measured:
 class Demand:
     """Demand for routes: messages that enter the network at `ingress` and leave it at `egress`.
 
-    `now` is the time on lines that was measured after the last change of costs, `before` the one
-    between that change and the previous one.
+    `now` is the time on lines that was measured after the last change of costs. `before` is the
+    time that was measured between the last two changes.
     """
 
     ingress: str

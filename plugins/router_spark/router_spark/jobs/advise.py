@@ -97,7 +97,7 @@ def observe(
 def _idle_ms(
     events: DataFrame, keys: Sequence[str], start_us: int
 ) -> dict[Case, dict[Pair, float]]:
-    """Return, by group, the shortest round trip of control messages on each line."""
+    """Return, by values of `keys`, the shortest round trip of control messages on each line."""
     rows = (
         events.where("kind = 'neighbour-measured'")
         .where(sf.unix_micros("time") >= start_us)
@@ -116,7 +116,7 @@ def _idle_ms(
 
 
 def _histories(events: DataFrame, keys: Sequence[str], start_us: int) -> dict[Case, Histories]:
-    """Return, by group, the costs that each line has had, as reported by one of its routers."""
+    """Return, by values of `keys`, the costs of each line so far, as one of its routers reports."""
     by = [*keys, "router", "other_router"]
     earlier = (
         Window.partitionBy(*by).orderBy("time", "seq").rowsBetween(Window.unboundedPreceding, -1)
@@ -189,7 +189,10 @@ def _in_phases(
 
 
 def _by_direction(passed: DataFrame, keys: Sequence[str]) -> list[Row]:
-    """Return counts and times of each direction of a line in each phase, oldest phase first."""
+    """Return counts and times of each direction of a line in each phase, oldest phase first.
+
+    `_in_phases` explains phases.
+    """
     round_trip_ms = sf.col("round_trip_ns") / NS_A_MS
     arrived_us = sf.unix_micros("arrived")
     return (
@@ -209,7 +212,7 @@ def _by_direction(passed: DataFrame, keys: Sequence[str]) -> list[Row]:
 
 
 def _seconds(rows: Iterable[Row], keys: Sequence[str]) -> dict[tuple[Case, int], float]:
-    """Return the length of each phase, from the first message in it to the last."""
+    """Return, by values of `keys` and phase, the seconds from the first message to the last."""
     times: dict[tuple[Case, int], list[int]] = {}
     for row in rows:
         phase = times.setdefault((_case(row, keys), row["phase"]), [])
@@ -220,7 +223,10 @@ def _seconds(rows: Iterable[Row], keys: Sequence[str]) -> dict[tuple[Case, int],
 def _directions(
     rows: Iterable[Row], keys: Sequence[str], seconds: Mapping[tuple[Case, int], float]
 ) -> dict[Case, dict[Pair, Direction]]:
-    """Return the measurements of each direction of a line, from its newest phase with messages."""
+    """Return, by values of `keys`, the measurements of each direction of a line.
+
+    They are from the newest phase in which messages have passed in that direction.
+    """
     found: dict[Case, dict[Pair, Direction]] = {}
     for row in rows:
         case, pair = _case(row, keys), (row["sender"], row["receiver"])
@@ -234,7 +240,7 @@ def _directions(
 def _demands(
     passed: DataFrame, keys: Sequence[str], seconds: Mapping[tuple[Case, int], float]
 ) -> dict[Case, list[Demand]]:
-    """Return the demands: messages that enter the network at one router and leave it at another.
+    """Return, by values of `keys`, the messages from each router of entry to each router of exit.
 
     Messages are omitted if one of their passages has no row, or if they go to several receivers.
     """

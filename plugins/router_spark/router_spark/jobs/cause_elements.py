@@ -75,13 +75,13 @@ def _within(time: str, period: Period) -> Column:
 
 
 def elements(deliveries: DataFrame, times: Times, keys: Sequence[str], limits: Limits) -> DataFrame:
-    """Return the lines and receivers of each group, with their times in both periods.
+    """Return lines and receivers with their times in both periods, separately by values of `keys`.
 
     The suffix 0 stands for the baseline, 1 for the period. `a` and `b` are the routers at a line's
     ends; for a receiver, `a` is its router and `b` is null. Times are in milliseconds. `floor` is
-    approximately the least time; `floor_a` is the floor of messages sent to `a`. A line
-    `is_still_a` if messages sent to `a` take no longer than before. `skew` is how far the clock of
-    `b` has moved ahead of the clock of `a`.
+    approximately the least time; `floor_a` is the same for messages sent to `a`. `is_still_a` is
+    whether messages sent to `a` take no longer than before. `skew` is how far the clock of `b` has
+    moved ahead of the clock of `a`.
     """
     found = _lines(deliveries, times, keys).unionByName(_receivers(deliveries, times, keys))
     is_measured = (sf.col("n0") >= limits.least_messages) & (sf.col("n1") >= limits.least_messages)
@@ -186,7 +186,7 @@ def _shift(where: Column) -> Column:
 
 
 def _floors(value: str, end: str, where: Column) -> list[Column]:
-    """Return columns with count, mean and floor of the times of messages to one end of a line."""
+    """Return columns: count, mean and floor (approximate minimum) of times of messages to `end`."""
     found = []
     for phase in (0, 1):
         kept = sf.when((sf.col("phase") == phase) & where, sf.col(value))
@@ -213,15 +213,16 @@ def _compared(value: str) -> list[Column]:
 def routers(found: DataFrame, keys: Sequence[str]) -> DataFrame:
     """Return each router at the end of a line, with a summary of its lines.
 
+    A line is still for a router if messages that are sent to the router take no longer than before.
+    Messages from the router do not count: if the router stalls, it sends them together when it
+    resumes, and is likely to be running when their outcomes arrive. The floor of a line is
+    approximately the least time of its messages.
+
     A router `is_doubtful` if the times of two or more of its lines have risen and none of its lines
     is still. It `is_suspect` if, in addition, none of its lines has a risen floor. (A busy router
     delays many messages, but some find it idle; a longer line delays all of them.) It `is_slow` if
-    it is suspect and one of its risen lines leads to a router that is not suspect. A router with a
-    single line is none of these, since the line may be the cause.
-
-    A line is still for a router if messages that are sent to the router take no longer than before.
-    Messages from the router do not count: if the router stalls, it sends them together when it
-    resumes, and is likely to be running when their outcomes arrive.
+    it is suspect and a line whose times have risen leads to a router that is not suspect. A router
+    with a single line is none of these, since the line may be the cause.
     """
     lines = found.where("element = 'line' AND is_measured")
     both = [

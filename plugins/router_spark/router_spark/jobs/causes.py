@@ -36,14 +36,14 @@ def causes(
     """Return kind, subject, confidence and evidence of each cause.
 
     Both periods must have a start and an end. `groups` are columns of all DataFrames that tell to
-    which of several networks a row belongs. Causes are determined for each group, and the result
-    begins with these columns. A group without a cause has one row, of the kind `unknown` if
+    which of several networks a row belongs. Causes are determined for each network, and the result
+    begins with these columns. A network without a cause has one row, of the kind `unknown` if
     acceptance has dropped or latency has risen, and otherwise `none`.
 
     The confidence, 0 to 1, ranks causes of one kind; it is not a probability. The evidence maps
     names to numbers; times are in milliseconds, rates in deliveries per second. A cause of the kind
-    `clock-skew` explains wrong times but no latency, so a group with this cause may have the row
-    `unknown` or `none` as well.
+    `clock-skew` explains wrong times but no latency, so a network with this cause may have a row
+    of the kind `unknown` or `none` as well.
     """
     known = Limits() if limits is None else limits
     times, keys = Times(baseline, period), list(groups) or [_ALL]
@@ -185,11 +185,12 @@ def _slow_elements(parts: DataFrame, at: DataFrame, keys: Sequence[str]) -> Data
     """Return the lines and receivers that are slow by themselves, each with its kind.
 
     The routers at a line's ends, and the router of a receiver, must be neither slow nor doubtful.
+    `router_spark.jobs.cause_elements.routers` explains these words, and the words still and floor.
 
-    A line is slow if both of its routers are cleared. A router is cleared if it has another line
-    that is still. It is also cleared if the floor of messages sent to it over the slow line has
-    risen and the times of its receivers have not: a router that stalls may delay all messages that
-    it sends, but not all messages sent to it.
+    A line is slow if neither of its routers can be the cause. A router cannot be the cause if it
+    has another line that is still. Nor can it be the cause if the floor of messages sent to it over
+    the slow line has risen and the times of its receivers have not: a router that stalls may delay
+    all messages that it sends, but not all messages sent to it.
 
     A receiver is slow if its floor has risen; otherwise messages may have reached it in bursts.
     """
@@ -363,7 +364,10 @@ def _wrong_costs(
 
 
 def _with_unknown(named: DataFrame, addresses: DataFrame, keys: Sequence[str]) -> DataFrame:
-    """Add a row for each group without a cause: `unknown` if it got worse, otherwise `none`."""
+    """Add a row for each network without a cause: `unknown` if acceptance or latency got worse.
+
+    Otherwise, its kind is `none`.
+    """
     symptoms = addresses.groupBy(*keys).agg(
         sf.count_if("has_dropped").alias("dropped"), sf.count_if("has_risen").alias("risen")
     )
@@ -383,5 +387,5 @@ def _with_unknown(named: DataFrame, addresses: DataFrame, keys: Sequence[str]) -
 
 def _seconds(period: Period) -> float:
     if period.start is None or period.end is None:
-        raise ValueError("both periods need a start and an end")
+        raise ValueError(f"the period {period} needs a start and an end")
     return (period.end - period.start).total_seconds()

@@ -27,7 +27,7 @@ class OneWayTime:
 class Offset:
     """Time by which a router's clock is ahead of the reference; its error is at most `bound_us`.
 
-    Both numbers are None if no messages connect the router with the reference.
+    The offset and the bound are None if no messages connect the router with the reference.
     """
 
     router: str
@@ -74,10 +74,11 @@ def one_way_times(deliveries: DataFrame) -> DataFrame:
 def offsets(deliveries: DataFrame, reference: str | None = None) -> DataFrame:
     """Return the clock offset of each router, in microseconds, and the bound of its error.
 
-    Between two neighbours, the error is half the difference between the least transit times of the
-    two directions, which cannot be measured. The bound is half the least round trip: the error if
-    one direction took no time at all. The default `reference` is the first router by name of the
-    largest connected group. Raises BadInput if the reference is not a router of these deliveries.
+    The error between two neighbours cannot be measured: it is half the difference between the
+    minimum transit times of the two directions. Its bound is half the minimum round trip, which is
+    the error if one direction took no time at all. The default `reference` is the first router by
+    name in the largest group that messages connect. Raises BadInput if the reference is not a
+    router of these deliveries.
     """
     found = [OneWayTime(*row) for row in one_way_times(deliveries).drop("messages").collect()]
     named = sorted(row[0] for row in deliveries.select("router").distinct().collect())
@@ -121,7 +122,10 @@ def _pairs(found: Sequence[OneWayTime]) -> dict[tuple[str, str], tuple[float, fl
 def _connected(
     names: Sequence[str], pairs: Sequence[tuple[str, str]], reference: str | None
 ) -> set[str]:
-    """Return the routers that messages connect with the reference, or else the largest group."""
+    """Return the routers that messages connect with the reference.
+
+    Without a reference, return the largest group of routers that messages connect.
+    """
     neighbours: dict[str, set[str]] = {name: set() for name in names}
     for a, b in pairs:
         neighbours[a].add(b)
@@ -143,7 +147,7 @@ def _least_squares(
     numbers: dict[str, int],
     reference: str,
 ) -> dict[str, tuple[float, float]]:
-    """Return the offset of each router of a connected group, with the bound of its error."""
+    """Return the clock offset of each router in `numbers`, with the bound of its error."""
     equations = np.zeros((len(pairs), len(numbers)))
     measured, half_trips = np.zeros(len(pairs)), np.zeros(len(pairs))
     for row, ((a, b), (offset, half_trip)) in enumerate(pairs):

@@ -31,8 +31,8 @@ def paths(deliveries: DataFrame, most_hops: int = MOST_HOPS) -> DataFrame:
       row for it) or `gap` (a router before the last has no row for it).
     - `lost_at` and `lost_to`: for a lost message, the last router that it left, and the next one.
     - `has_loop`: a router is in its path more than once.
-    - `settle_ns`: from its arrival at the first router until the outcome was known there; null
-      for a message that was sent settled.
+    - `settle_ns`: time from the message's arrival at the first router until the outcome was known
+      there; null for a message that was sent settled.
     """
     # each hop takes a column, even if no message went that far
     known = deliveries.schema["hop"].metadata.get(GREATEST, most_hops)
@@ -66,7 +66,7 @@ def _names(deliveries: DataFrame) -> DataFrame:
 
 
 def _coded(deliveries: DataFrame, names: DataFrame) -> DataFrame:
-    """Return narrow rows, with a `passage` and values that are known only at the first router.
+    """Return a row of few numbers for each delivery: `passage`, and values of the first router.
 
     A passage is a number. It has the hop in its high bits, so that the greatest passage is that of
     the last hop. Next are the code of the router, the code of the next router plus 1 (0 if there is
@@ -104,7 +104,7 @@ def _coded(deliveries: DataFrame, names: DataFrame) -> DataFrame:
 
 
 def _traces(rows: DataFrame, most_hops: int) -> DataFrame:
-    """Aggregate the narrow rows of each trace to one row of numbers."""
+    """Aggregate the rows of each trace, which `_coded` has made, to one row of numbers."""
     passage = sf.col("passage")
     passed_on = _next_of(passage) > 0
     codes = [

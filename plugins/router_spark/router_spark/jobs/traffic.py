@@ -188,9 +188,9 @@ def _received(flows: DataFrame) -> DataFrame:
 def _fit_to_both(cells: DataFrame, received: DataFrame, rounds: int) -> DataFrame:
     """Add `deliveries`: `to_sent`, adjusted in turn to the totals of senders and of receivers.
 
-    The last adjustment is to the totals of receivers. Each difference is divided in proportion to
-    variance, so that cells without an error do not change. If errors were independent, this would
-    be the least-squares solution for both sides.
+    The last adjustment is to the totals of receivers. The difference from a total is divided among
+    its cells in proportion to their variance, so that cells without an error do not change. If
+    errors were independent, this would be the least-squares solution for both kinds of totals.
     """
     receivers = Window.partitionBy("destination", "address")
     senders = Window.partitionBy("origin_container", "margin")
@@ -214,7 +214,7 @@ def _fit_to_both(cells: DataFrame, received: DataFrame, rounds: int) -> DataFram
 
 
 def _part(spread: Column, window: WindowSpec) -> Column:
-    """Return a cell's share of the variance in its window, or 0 if the variance is 0."""
+    """Return a row's share of the sum of `spread` in its window, or 0 if the sum is 0."""
     return sf.coalesce(sf.try_divide(spread, sf.sum(spread).over(window)), sf.lit(0.0))
 
 
