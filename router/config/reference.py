@@ -41,7 +41,7 @@ def format_entities(entities: Iterable[Entity]) -> Iterator[str]:
     """Yield the lines of a page about entities: a list of them, and a table for each."""
     listed = list(entities)
     for entity in listed:
-        yield f"- [{entity.name}](#{entity.name}): {_about(entity)}"
+        yield f"- [{entity.name}](#{entity.name.lower()}): {_about(entity)}"
     yield ""
     for entity in listed:
         yield f"## {entity.name}"
