@@ -173,7 +173,10 @@ def _exchanges(
 def _both(
     edit: Edit, configured: Callable[[Iterable[Any]], Sequence[T]]
 ) -> tuple[T | None, T | None]:
-    """Return the core's rules for the old and the new entity of an edit; None if there is none."""
+    """Return what `configured` makes of the old and of the new entity of an edit.
+
+    A new or removed entity has None for the one that is missing.
+    """
     old, new = ([] if each is None else configured([each]) for each in (edit.old, edit.new))
     return old[0] if old else None, new[0] if new else None
 

@@ -244,7 +244,7 @@ class Endpoints:
         if reason:
             log.warning("link redirect not followed", **facts, reason=reason)
         else:
-            log.info("following a link redirect", **facts, by=name)
+            log.info("following a link redirect", **facts, connector=name)
         return reason
 
     def _follow(self, connection: Connection, redirect: Redirect, name: str) -> str:

@@ -62,7 +62,7 @@ class _Bucket:
     suppressed: int = 0
 
     def refill(self, now: float) -> None:
-        """Add the room that has accrued since `at`, up to the size of a burst."""
+        """Add the tokens that have accrued since `at`, up to the size of a burst."""
         self.room = min(self.rate * BURST_S, self.room + (now - self.at) * self.rate)
         self.at = now
 

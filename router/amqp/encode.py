@@ -132,7 +132,7 @@ def _array_body(array: Array) -> bytearray:
 def _array_block(array: Array) -> Block:
     write = BLOCK_WRITERS.get(array.element)
     if write is None:
-        raise TypeError(f"{array.element.__name__} is not the type of an array's items")
+        raise TypeError(f"{array.element.__name__} is not allowed as the type of array items")
     allowed = _ITEM_TYPES.get(array.element, (array.element,))
     for item in array.items:
         if type(item) not in allowed:

@@ -105,9 +105,9 @@ def kept_state(state: bytes, code: int) -> bytes | None:
 
 
 def check_state(octets: bytes) -> None:
-    """Check that octets to be passed on unchanged are exactly one delivery state.
+    """Check that octets encode exactly one delivery state before they are passed on unchanged.
 
-    So a malformed state does not reach another peer. Raises AmqpError as `decode_composite` does,
+    Raises AmqpError as `decode_composite` does,
     except that a state may have an unknown descriptor.
     """
     value, after = decode_value(octets)

@@ -110,7 +110,7 @@ def _tell_report(base: BaseConfiguration) -> None:
     """Log which settings of a Dispatch file are not supported."""
     if base.report is None:
         return
-    log.info("running a Dispatch configuration", file=base.source, found=base.report.summary())
+    log.info("running a Dispatch configuration", file=base.source, summary=base.report.summary())
     for sort in ("guard", "missing"):
         for remark in base.report.of(sort)[:MOST_LOGGED]:
             log.warning("setting not supported", what=remark.shown(base.source))

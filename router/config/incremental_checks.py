@@ -1,4 +1,4 @@
-"""Check successive configurations, of which few entities differ each time."""
+"""Check successive configurations that differ in a few entities each time."""
 
 from __future__ import annotations
 

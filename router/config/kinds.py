@@ -125,7 +125,7 @@ def phase() -> Kind:
 
 
 def seconds(high: int, *, zero: str) -> Kind:
-    """Return the kind for seconds, whole or not, up to `high`; `zero` says what 0 means."""
+    """Return the kind for a number of seconds up to `high`; `zero` says what 0 means."""
     words = f"a number of seconds: 0 ({zero}), or from 0.001 to {high}"
 
     def read(value: object) -> float:

@@ -1,4 +1,4 @@
-"""Changes made while a router ran, saved for its next start beside the configuration file.
+"""Changes made while a router ran, in a file that it reads at its next start.
 
 The saved file is a whole configuration like any other, with a few lines at the top that say which
 configuration file it was made from. If that file has been edited since, the router cannot know

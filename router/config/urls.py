@@ -36,7 +36,7 @@ def parse_server_url(text: str) -> ServerUrl:
 
 
 def _split(place: str) -> tuple[str, str | None]:
-    """Split a text into host and port; an IPv6 address is in brackets."""
+    """Split `host:port`; in `place`, an IPv6 address is in brackets."""
     if place.startswith("["):
         host, bracket, rest = place[1:].partition("]")
         if not bracket or ":" not in host or (rest and not rest.startswith(":")):

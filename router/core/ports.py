@@ -1,4 +1,4 @@
-"""Interfaces between the parts of core, and of the layers above core.
+"""Interfaces through which the parts of core use each other and the layers above core.
 
 Many functions of core have the router's `Forwarder` as a parameter, but cannot import its module,
 because that module imports theirs. `Core` declares what they use. Import this module under

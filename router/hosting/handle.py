@@ -177,7 +177,7 @@ class Handle:
 
 
 def _check_type(entity_type: ManagedType) -> None:
-    """Raise ValueError if a type of management entities is invalid."""
+    """Raise ValueError if the type of management entities is invalid."""
     if not _is_name(entity_type.type):
         raise ValueError(f"the name of a management type must be text, not {entity_type.type!r}")
     attributes: tuple[object, ...] = tuple(entity_type.attributes)

@@ -159,7 +159,7 @@ class Agent:
             log.info(
                 "management request refused",
                 status=answered.status,
-                why=answered.description,
+                reason=answered.description,
                 connection=requester.connection,
             )
         return payload

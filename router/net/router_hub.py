@@ -219,7 +219,7 @@ class RouterHub(Hub["RouterPump"]):
 
 
 def _report_shed(count: int) -> None:
-    log.warning("waiting messages exceed memoryLimitBytes", given_up=count)
+    log.warning("waiting messages exceed memoryLimitBytes", shed=count)
 
 
 class _NetworkWork:

@@ -146,7 +146,7 @@ async def test_what_is_too_much_is_given_up_at_the_end_of_the_turn() -> None:
             assert (told.first, told.state) == (1, Released())
             assert running.node.hub.forwarder.backlog.held_bytes == 600
     warnings = [line for line in logs if line["event"].startswith("waiting messages exceed")]
-    assert [line["given_up"] for line in warnings] == [1]
+    assert [line["shed"] for line in warnings] == [1]
 
 
 async def test_connections_have_numbers_of_their_own() -> None:

@@ -1,8 +1,8 @@
 """Records of a simulated network, as its routers would write them, in virtual time.
 
 The routers run no plugin: the observations that a plugin would make are read from outside, at each
-interval of the simulation's clock. A paused router ends no interval until it resumes. For a killed
-router, the flow records of its last interval are missing.
+interval of the simulation's clock. While a router is paused, its interval does not end. For a
+killed router, the flow records of its last interval are missing.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from router.config.mistakes import Data
 
 
 class AutoLinkNames:
-    """Counter of a file's auto-links by default name, which finds names for repeated ones."""
+    """Default names for the auto-links of a file; a repeated name gets a number."""
 
     def __init__(self) -> None:
         self._seen: Counter[str] = Counter()

@@ -1,6 +1,6 @@
-"""Translate attributes of Dispatch's listeners and connectors that depend on each other.
+"""Translate the attributes of Dispatch's listeners and connectors for authentication and HTTP.
 
-These are the attributes for authentication and for HTTP.
+These attributes depend on each other.
 """
 
 from __future__ import annotations

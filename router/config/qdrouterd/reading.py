@@ -33,7 +33,7 @@ class InvalidDispatch(InvalidConfiguration):
 
 @attrs.frozen
 class LoadedDispatch:
-    """Dispatch file that was read: its configuration, the report, and the intermediate results."""
+    """Result of reading a Dispatch file: the configuration, a report, and intermediate results."""
 
     configuration: Configuration
     report: Report

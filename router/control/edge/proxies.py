@@ -185,7 +185,7 @@ class Proxies:
         return not self._is_known_unreached(mobile_key(name))
 
     def is_nowhere(self, name: str) -> bool:
-        """Return whether a name is an address at another router that no interior can reach."""
+        """Return whether a name belongs to another router that no interior can reach."""
         if not _is_elsewhere(name) or name.startswith(self._mine):
             return False
         return self._is_known_unreached(mobile_key(name))

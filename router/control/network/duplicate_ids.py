@@ -77,7 +77,10 @@ class DuplicateIds:
     # Messages and their effects.
 
     def refused(self, link: RouterLink, known: int) -> None:
-        """Record that a neighbour is refused: another router, instance `known`, has the same id."""
+        """Record that a neighbour is refused because another router has the same id.
+
+        `known` is the instance of that other router.
+        """
         self.conflicts += 1
         self.news.append(Conflict(link.router, known, link.instance, link.number))
 

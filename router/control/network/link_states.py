@@ -28,7 +28,7 @@ _NONE: Final[Mapping[str, float]] = {}
 
 
 class Record:
-    """Link state of a router, and when it was sent, by this router's clock.
+    """Link state of a router, and the time when it was sent, on this router's clock.
 
     `appeared` has the links that were added since the first known link state, with the time when
     each was first advertised.

@@ -227,7 +227,7 @@ class Protocol:
         self.mobile.answers.work(MOST_AT_ONCE)
 
     def has_room_again(self, link: int) -> None:
-        """Send pending answers to a neighbour, as its queue has room again."""
+        """Send pending answers to a neighbour whose queue has room again."""
         known = self.links.by_number.get(link)
         if known is not None and known.carries:
             self.mobile.answers.serve_all(known)

@@ -81,7 +81,7 @@ def properties(asked: Source | Target, address: Address | None) -> DecodedMap | 
 
 
 def granted(asked: Source | Target, address: Address | None) -> tuple[Symbol, ...]:
-    """Return the capabilities that a terminus asks for, if its dynamic node has them."""
+    """Return those capabilities that a terminus asks for and its dynamic node has."""
     if not asked.dynamic or address is None or address.treatment != MULTICAST:
         return ()
     return tuple(Symbol(each) for each in asked.capabilities if each in TOPICS)
@@ -181,11 +181,11 @@ def _delete(forwarder: Core, address: Address) -> None:
 
 
 def _links(address: Address) -> Iterator[Link | None]:
-    """Yield a node's links, each followed by several None.
+    """Yield the links of a node that is deleted, in the order in which they are detached.
 
-    Each None counts as an examined link, because detaching a link takes longer than examining one.
     Receivers come first, so that the senders of their messages are still attached and get the
-    outcomes.
+    outcomes. Each link is followed by several None, because detaching it takes as much time as
+    several steps.
     """
     ends: list[Consumer | Producer] = [*address.consumers, *address.resuming, *address.producers]
     for end in ends:

@@ -46,8 +46,8 @@ Place = tuple[Address, Producer]
 class PendingCopies:
     """Deferred task that copies messages to very many receivers, over several turns.
 
-    The messages are copied one after the other. A connection that waits for its message does a part
-    of the work in its own turns, even if messages of other connections come first.
+    The messages are copied one after another. A connection that has sent one of them waits until it
+    is copied, and meanwhile does a part of the work in its own turns.
     """
 
     def __init__(self, forwarder: Forwarder) -> None:
@@ -215,7 +215,7 @@ class _Work:
 
 
 class _Copying(_Work):
-    """Task of making a copy of a message for each receiver, with the message's first frame."""
+    """Task of making a copy of a message for each receiver, when its first frame has arrived."""
 
     def __init__(
         self,
@@ -241,7 +241,7 @@ class _Copying(_Work):
             self.addresses.add(sent_to)
 
     def step(self) -> bool:
-        """Make a few copies; return whether others remain to be made."""
+        """Make a few copies; return whether more remain."""
         room = self.a_step
         while room > 0:
             some = self._receivers[self._at : self._at + room]

@@ -195,7 +195,10 @@ class RoutedLink(OwnLink):
             link.drain = link.drain_due = frame.drain
 
     def take_over_early_flow(self, other: RoutedLink) -> None:
-        """Copy from `other`, which this link replaces, the flow that came before the answer."""
+        """Copy the flow that the link `other` received before its attach was answered.
+
+        This link replaces `other`.
+        """
         self._early_flow_extras = other._early_flow_extras
 
     def _more(

@@ -195,7 +195,7 @@ class SuspendedTermini:
                 self._count_down(forwarder, terminus)
 
     def expire(self, forwarder: Core) -> None:
-        """End all expired termini; if there are very many, the last ones in later turns."""
+        """End all expired termini; if there are very many, end the rest in later turns."""
         now = self.turn.now
         expired = []
         self.next_expiry = 0.0

@@ -31,7 +31,7 @@ class RemoteAddress:
 
     @property
     def distribution(self) -> str:
-        """Return the distribution that the first router with receivers, by name, has announced."""
+        """Return the distribution announced by the first of the routers with receivers, by name."""
         return TREATMENT_NAMES[self.interests[self.remote_routers[0]].treatment]
 
     @property
