@@ -2,8 +2,9 @@
 
 Up to the wanted number of connections are active; the others are on standby. An active uplink stays
 active while it is open, because a switch would cost senders their credit. If it is lost, the first
-uplink on standby, in the order of the configuration, replaces it. A new uplink waits briefly if a
-preferred one has not connected yet. Two connections to the same interior are never both active.
+uplink on standby, in the order of the configuration, replaces it at once. Otherwise a new uplink
+waits briefly if a preferred one has not connected yet. Two connections to the same interior are
+never both active.
 
 This module does no I/O: connections are identified by number, and `take` returns the changes
 (docs/decisions/0065-uplinks.md).
@@ -32,7 +33,8 @@ class Uplink:
     """Uplink, with the connector that opened it and the id of the interior that it leads to.
 
     `reason` explains to operators why the uplink is active or on standby. `since` is when it last
-    became active or went on standby, and `came` is when it opened, both in seconds.
+    became active or went on standby, and `came` is when it opened, both in seconds. `may_replace`
+    is whether an active uplink has been lost since then: this one need not wait to replace it.
     """
 
     connection: int
@@ -41,6 +43,7 @@ class Uplink:
     came: float
     since: float
     is_active: bool = False
+    may_replace: bool = False
     reason: str = ""
 
 
@@ -81,7 +84,10 @@ class Uplinks:
         uplink = self.links.pop(connection, None)
         if uplink is None:
             return
-        self.losses += uplink.is_active
+        if uplink.is_active:
+            self.losses += 1
+            for each in self.links.values():
+                each.may_replace = True
         self._choose(now)
 
     def tick(self, now: float) -> None:
@@ -117,7 +123,7 @@ class Uplinks:
 
     def _is_ready(self, uplink: Uplink, now: float) -> bool:
         """Return whether an uplink need not wait any longer for a preferred one to connect."""
-        if now - uplink.came >= SETTLE_S:
+        if uplink.may_replace or now - uplink.came >= SETTLE_S:
             return True
         here = {each.connector for each in self.links.values()}
         place = self._places.get(uplink.connector, len(self._places))

@@ -32,11 +32,23 @@ def test_a_preferred_one_that_comes_a_moment_later_is_used() -> None:
     assert uplinks.links[1].reason == "waits briefly for a preferred uplink to connect"
     uplinks.came(2, "north", "A", 0.1)
     assert uplinks.take() == [UplinkChange(2, True)]
-    uplinks.left(2, 0.2)
-    assert uplinks.take() == []
+
+
+def test_one_without_a_preferred_one_is_used_a_moment_later() -> None:
+    uplinks = Uplinks(ORDER)
+    uplinks.came(1, "south", "B", 0.0)
     uplinks.tick(0.4)
     assert uplinks.take() == []
     uplinks.tick(0.5)
+    assert uplinks.take() == [UplinkChange(1, True)]
+
+
+def test_one_that_is_lost_is_replaced_at_once() -> None:
+    uplinks = Uplinks(ORDER)
+    uplinks.came(1, "south", "B", 0.0)
+    uplinks.came(2, "north", "A", 0.1)
+    assert uplinks.take() == [UplinkChange(2, True)]
+    uplinks.left(2, 0.2)
     assert uplinks.take() == [UplinkChange(1, True)]
 
 
