@@ -1,10 +1,11 @@
 """Prepare a change of configuration while the router runs.
 
 A configuration may be very large, and so may its difference from the next one. `prepare` does all
-work that grows with their size. It runs in a thread, changes nothing in the router, and reads only
-data that nothing but a change of configuration modifies. `stage` enters, in steps, the data that
-cannot be entered from a thread. How much work is left for the turn in which the new configuration
-takes effect does not depend on the size (docs/decisions/0038-changes-under-traffic.md).
+work that grows with their size. It runs in a thread and changes nothing in the router. The data
+that it reads stays the same until the next change of configuration. `stage` enters, in steps, the
+data that cannot be entered from a thread. How much work is left for the turn in which the new
+configuration takes effect does not depend on the size
+(docs/decisions/0038-changes-under-traffic.md).
 """
 
 from __future__ import annotations
@@ -173,9 +174,9 @@ def _exchanges(
 def _both(
     edit: Edit, configured: Callable[[Iterable[Any]], Sequence[T]]
 ) -> tuple[T | None, T | None]:
-    """Return what `configured` makes of the old and of the new entity of an edit.
+    """Return the old and the new entity of an edit, each converted by `configured`.
 
-    A new or removed entity has None for the one that is missing.
+    The old one is None if the entity was added; the new one is None if it was removed.
     """
     old, new = ([] if each is None else configured([each]) for each in (edit.old, edit.new))
     return old[0] if old else None, new[0] if new else None

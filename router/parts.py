@@ -35,8 +35,8 @@ class Parts:
 
     `clock` returns monotonic time in seconds; the default is the system's clock. `make_token`
     returns a different text at each call; dynamic addresses contain such a text, because anyone who
-    knows a dynamic address may use it. `wall_clock` returns the seconds since 1970. They determine
-    the router's instance number, by which other routers recognize a later start under the same id.
+    knows a dynamic address may use it. `wall_clock` returns the time in seconds since 1970. The
+    router's instance number is made from that time, so that a later start has a larger number.
     """
 
     def __init__(

@@ -231,7 +231,7 @@ class ReconfigurableRouter:
             forget(pop_from_end(list(oldest.differences)))
 
     def treat_addresses(self) -> None:
-        """Retry to apply configured treatments to addresses, where that was not possible before."""
+        """Apply configured treatments to addresses for which that was not possible before."""
         if self.treating.pending:
             self.hub.begin_turn()
             self.treating.go_on()

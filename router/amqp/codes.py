@@ -1,6 +1,7 @@
-"""Descriptor codes that the data plane compares once per message, as C integers when compiled.
+"""Descriptor codes for the data plane, which compares them for each message.
 
-The codes are those of the enum `constants.Descriptor`, which uncompiled modules use instead.
+In the compiled build they are C integers. Modules that are never compiled use the enum
+`constants.Descriptor`, which has the same codes.
 """
 
 from __future__ import annotations

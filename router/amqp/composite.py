@@ -33,9 +33,10 @@ Read = Callable[[object, str], Any]
 class FieldType:
     """Type of a composite's field: how the field's values are checked, read and written.
 
-    `read(value, where)` checks a decoded value that is not null and returns the attribute's value;
-    it raises AmqpError, whose text names `where`. `write(buffer, value)` appends the encoding of an
-    attribute's value; it raises ValueError or TypeError.
+    `read(value, where)` checks a decoded value that is not null and returns the attribute's value.
+    It raises AmqpError for an invalid value; the error's text calls the field `where`.
+    `write(buffer, value)` appends the encoding of an attribute's value; it raises ValueError or
+    TypeError.
     """
 
     name: str
@@ -63,7 +64,10 @@ class Field:
         return () if self.multiple else self.default
 
     def read(self, value: object, where: str) -> Value:
-        """Return the attribute's value for a decoded value or null; errors name `where`."""
+        """Return the attribute's value for a decoded value or null.
+
+        `where` is what an error's text calls the field, such as `attach.handle`.
+        """
         if self.multiple:
             return self._read_multiple(value, where)
         if value is None:
@@ -86,7 +90,10 @@ class Field:
         return tuple([self.type.read(item, where) for item in values])
 
     def write(self, buffer: bytearray, value: Any, where: str) -> None:
-        """Append the field's encoding of an attribute's value; errors name `where`."""
+        """Append the field's encoding of an attribute's value.
+
+        `where` is what an error's text calls the field, such as `attach.handle`.
+        """
         if value is None or (self.multiple and not value):
             if self.mandatory:
                 raise ValueError(f"{where} is mandatory")
@@ -198,7 +205,10 @@ def decode_composite(
 
 
 def composite_from(value: object, where: str) -> Composite:
-    """Return the composite that a decoded value describes, with defaults; errors name `where`."""
+    """Return the composite that a decoded value describes; null fields get their defaults.
+
+    `where` is what an error's text calls the value.
+    """
     if type(value) is not Described:
         raise malformed(f"{where} is a {type(value).__name__}, not a described list")
     cls = class_of(value)
@@ -222,7 +232,7 @@ def composite_from(value: object, where: str) -> Composite:
 
 
 def class_of(described: Described) -> type[Composite] | None:
-    """Return the composite type that a numeric or symbolic descriptor stands for, or None."""
+    """Return the composite type of a value's descriptor, or None if the descriptor is unknown."""
     descriptor = described.descriptor
     if type(descriptor) is ULong or type(descriptor) is Symbol:
         return BY_DESCRIPTOR.get(descriptor)

@@ -4,9 +4,9 @@ The octets come from the network and may be anything. Decoding takes time and me
 to the number of octets, and gives either values or an `AmqpError`:
 
 - every size is checked against the octets that remain before anything is read or allocated;
-- every count is checked against the fewest octets that so many items need;
-- the number of values of one call is limited, because an array of nulls can claim any number of
-  items without octets;
+- a count of more items than the remaining octets can hold is refused;
+- the number of values of one call is limited, because the items of an array of nulls take no
+  octets, whatever their number;
 - nesting is limited, so that the Python stack never overflows;
 - a dict is filled only with keys whose hashes a peer cannot choose (see `types.Map`).
 

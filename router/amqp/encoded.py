@@ -163,7 +163,10 @@ class EncodedMap:
         return kept
 
     def _check(self) -> Iterator[None]:
-        """Check the map's values one by one, and yield None after each."""
+        """Return an iterator that checks one value of the map at each step.
+
+        It yields None each time. The caller can divide the steps among several turns.
+        """
         octets = self.octets
         walk = self._walk()
         known = b""
@@ -223,7 +226,10 @@ def decoded(value: AnyMap | None) -> ValueMap:
 
 
 def tags_of(value: AnyMap | None) -> set[bytes]:
-    """Return the delivery-tags that are keys of a map, without decoding values; none for None."""
+    """Return the keys of a map whose keys are delivery-tags; an empty set if the map is None.
+
+    The map's values are not decoded.
+    """
     if value is None:
         return set()
     return value.read_tags() if isinstance(value, EncodedMap) else set(value)

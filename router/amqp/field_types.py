@@ -71,7 +71,7 @@ def _exact(kind: type, name: str) -> FieldType:
 
 
 def _converted(kind: type, name: str) -> FieldType:
-    """Return the field type of a primitive to which plain ints or strings are converted."""
+    """Return the field type of a primitive; plain ints or strings are converted when written."""
     base = kind.__mro__[-2]
 
     def write(buffer: bytearray, value: object) -> None:

@@ -294,8 +294,8 @@ class Cursor:
 class TransferFrame:
     """Fields of the last transfer read (section 2.7.5).
 
-    The transfer's payload is `octets[payload_at:end]`. The caller, who moves the cursor, sets
-    `octets` once for all frames of one read from the socket.
+    The transfer's payload is `octets[payload_at:end]`. The caller of `read` sets `octets` once for
+    all frames that came in one read from the socket.
     """
 
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
 """Rewrite the head of a message: header and message annotations (sections 3.2.1 and 3.2.3).
 
-All changes that the router makes to a message are made here. The octets after the head and the
-remaining annotations are forwarded unchanged.
+The rest of the message is forwarded unchanged, as are the annotations that a change does not
+concern.
 """
 
 from __future__ import annotations
@@ -85,11 +85,12 @@ def without_ttl(octets: bytes) -> bytes:
 def revise(
     octets: bytes, elapsed_ms: int, *, failed: bool, annotations: ValueMap | None
 ) -> bytes | None:
-    """Return the message that is sent again, `elapsed_ms` after it was last sent (format 0 only).
+    """Return a message as it is to be sent again, `elapsed_ms` after it was last sent.
 
     The ttl is reduced by `elapsed_ms`, and first-acquirer becomes false. If `failed`, the
     delivery-count is incremented. `annotations` are added, and replace those with the same keys.
-    Returns None if the message has expired, or if its header or annotations are malformed.
+    Returns None if the message has expired, or if its header or annotations are malformed. The
+    message must have the message-format 0.
     """
     try:
         span = _head_of(octets).get(Descriptor.HEADER)

@@ -141,7 +141,7 @@ class SectionScan:
         self.cut_at = self.cut_end = 0
 
     def _joined(self, frame: TransferFrame) -> TransferFrame:
-        """Return a copy of the frame with the pending octets put before its payload."""
+        """Return a copy of the frame whose payload begins with the octets in `pending`."""
         joined = self.pending + bytes(memoryview(frame.octets)[frame.payload_at : frame.end])
         self.pending = b""
         return frame.with_payload(joined)

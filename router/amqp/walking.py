@@ -76,7 +76,7 @@ class Walk:
         return code
 
     def find(self, keys: tuple[bytes, ...]) -> bool:
-        """Move to the value of the first key in a map that has one of the encodings `keys`.
+        """Search a map for a key with one of the encodings `keys`, and move to the key's value.
 
         The position must be at the map's first key. Returns whether such a key was found; if not,
         the position is after the map's last value.
@@ -90,7 +90,10 @@ class Walk:
         return False
 
     def find_keys_beside(self, codes: bytes) -> list[int]:
-        """Return the positions of the remaining keys whose format codes are not in `codes`."""
+        """Return the positions of a map's keys whose format codes are not in `codes`.
+
+        The search begins at the current position and ends at the end of the map.
+        """
         found = []
         while self.at < self.end:
             at = self.at

@@ -1,9 +1,9 @@
 """Passive reader of the frames in a stream of octets, for traces; it does not validate them.
 
 A watcher is fed the octets of one direction, in pieces of any size. It reports each protocol
-header, and each frame once it is complete or `KEPT_BYTES` octets of it are there; of a longer frame
-the rest is not kept. Octets that are not a frame are reported once. All later octets are ignored,
-because the connection's reader has given up as well.
+header and each frame once it is complete. A frame longer than `KEPT_BYTES` is reported when that
+many octets of it have arrived, and the rest is dropped. Octets that are not a frame are reported
+once. All later octets are ignored, because the connection's reader has given up as well.
 """
 
 from __future__ import annotations

@@ -206,7 +206,11 @@ def write_disposition(
     start: int,
     count: int,
 ) -> None:
-    """Write one disposition; the state is `state_code` alone, or `count` octets of `state`."""
+    """Write one disposition.
+
+    Its state is already encoded in `state[start:start + count]`. If `count` is 0, it is a state
+    with the descriptor `state_code` and no fields, or null if `state_code` is NO_STATE.
+    """
     output.reserve(DISPOSITION_BYTES + count)
     begin = output.end
     octets.write_u32(output.octets, begin + 4, 0x02000000 | channel)

@@ -48,7 +48,7 @@ def rates_between(
 
 
 def rates_of_connections(before: Snapshot, now: Snapshot) -> dict[str, dict[str, float]]:
-    """Return the deliveries per second in and out over each connection, summed up from its links.
+    """Return each connection's deliveries per second, in and out, as the sum over its links.
 
     A link that is not in `before` is new, so all its deliveries count.
     """

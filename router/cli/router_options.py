@@ -35,7 +35,10 @@ class RouterTarget:
 
 
 def target_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that select a router to a command, which receives the result as `target`."""
+    """Return `command` with additional options, by which its user selects a router.
+
+    Their values are passed to `command` as one RouterTarget, in the argument `target`.
+    """
 
     @functools.wraps(command)
     def with_target(

@@ -147,7 +147,7 @@ async def _applied(node: Node, base: BaseConfiguration) -> Applied:
 async def reload(node: Node, file: Path | None) -> None:
     """Read the configuration file again and apply it, or log why this is not possible.
 
-    Changes that were made in other ways since the start are undone.
+    This undoes changes that management requests have made, also those that were saved.
     """
     if file is None:
         log.warning("reload ignored: the router was started without a configuration file")

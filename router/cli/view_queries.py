@@ -18,7 +18,11 @@ LINK: Final = "router.link"
 
 @attrs.frozen
 class EntityRange:
-    """Range of entities to query: up to `count`, or all, from `offset` on in the router's order."""
+    """Range of entities to query, in the router's order.
+
+    It begins with entity number `offset`, counted from 0, and has at most `count` entities; None is
+    no limit.
+    """
 
     offset: int = 0
     count: int | None = None
@@ -84,7 +88,11 @@ class Viewer:
 
 
 def known_names(view: View) -> tuple[str, ...]:
-    """Return the attributes that a view reads, without those that no Trioute router reports."""
+    """Return the attributes to request for a view.
+
+    The view's attributes that are in `UNREPORTED` are left out: no Trioute router has them, and a
+    query for them is refused.
+    """
     wanted = {column.attribute for column in view.columns}
     wanted |= {"name", "identity", *_MADE_FROM.get(view.kind, ())}
     wanted |= {attribute for _, attribute in view.counters}

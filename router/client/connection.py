@@ -58,7 +58,7 @@ async def connect(
     timeout_s: float = CONNECT_TIMEOUT_S,
     idle_timeout_s: float = 16.0,
 ) -> AsyncIterator[ClientConnection]:
-    """Connect to a server, and close the connection in order when the block ends for any reason.
+    """Connect to a server; when the block ends, close the connection with an AMQP close.
 
     SASL PLAIN is used if the URL has a user, otherwise ANONYMOUS. Raises ConnectFailed if the
     connection is not open within `timeout_s`, or ValueError if `url` is a text that is not a URL.
@@ -109,7 +109,7 @@ async def connect_over(sock: socket.socket, container_id: str) -> AsyncIterator[
 async def _opened(
     client: ClientConnection, deadline: float, timeout_s: float
 ) -> AsyncIterator[None]:
-    """Run a connection until the block ends, then close it in order."""
+    """Run a connection until the block ends, then close it with an AMQP close."""
     try:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(client.run)
@@ -362,7 +362,7 @@ class ClientConnection:
             self._end(event.error)
 
     def _end(self, error: Error | None) -> None:
-        """Mark the connection as ended; the first error that is given is kept."""
+        """Mark the connection as ended, and keep `error` unless an earlier call gave one."""
         if not self.is_over:
             self.is_over = True
             self._error = error

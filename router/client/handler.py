@@ -12,7 +12,10 @@ from router.engine.link import IncomingLink, OutgoingLink
 
 
 class ConnectionOwner(Protocol):
-    """Interface of a connection's owner: a client's connection, or a simulated container."""
+    """Interface that receives those calls of the engine that concern a whole connection.
+
+    `ClientConnection` and the simulation's `Container` implement it.
+    """
 
     def room_made(self) -> None:
         """Let the senders continue, because the socket or the session's window has room again."""

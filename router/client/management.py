@@ -61,7 +61,7 @@ class RequestRefused(TriouteError):
 class Table:
     """Result of a query: the names of the attributes, and a row of values for each entity.
 
-    A router omits those of the requested attributes for which it has no values.
+    If the router has no values for a requested attribute, the attribute is missing from `names`.
     """
 
     names: tuple[str, ...]
@@ -217,8 +217,9 @@ class ManagementClient:
     ) -> Table:
         """Query the entities of a type, or of all types if `entity_type` is None.
 
-        The result has up to `count` entities, or all, from `offset` on. They are requested in
-        pages, so entities that are created or deleted meanwhile may be missing or occur twice.
+        The result begins with entity number `offset`, counted from 0, and has at most `count`
+        entities; None is no limit. The query is made in pages, so entities that are created or
+        deleted meanwhile may be missing or occur twice.
         """
         told: tuple[str, ...] = ()
         rows: list[Row] = []
@@ -333,7 +334,7 @@ def _table(body: object) -> Table:
 
 
 def _why(outcome: object) -> str:
-    """Return why a request was not accepted, from its outcome."""
+    """Return a text for an outcome other than accepted: its error or, without one, its name."""
     if isinstance(outcome, Rejected) and outcome.error is not None:
         return f"{outcome.error.condition}: {describe_peer_error(outcome.error)}"
     return type(outcome).__name__.lower()

@@ -1,7 +1,7 @@
 """Receive messages: `async for message in receiver`; credit is granted automatically.
 
 Messages are returned complete, in the order of their arrival. At most `credit` messages are in
-transit or unsettled at the same time, so a caller that settles none gets no further ones. The
+transit or unsettled at the same time, so a caller has to settle messages to get further ones. The
 session's window limits the octets of the messages as well.
 """
 
@@ -268,7 +268,7 @@ class Receiver(ClientLink[IncomingLink]):
         self._top_up()
 
     def flow_received(self) -> None:
-        """Handle the sender's flow, which may say after a drain that no messages are left."""
+        """Handle the sender's flow; if it answers a drain, no more messages will come."""
         if self.drain and self.link.credit == 0 and self._asked_for > 0:
             self._is_dry = True
             self.notify_change()

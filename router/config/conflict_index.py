@@ -55,7 +55,9 @@ class ConflictIndex:
     def change(
         self, wanted: Configuration, edits: Edits, is_right: Callable[[Configuration], bool]
     ) -> bool:
-        """Update the index to `wanted`; return False, unchanged, if `wanted` may have mistakes.
+        """Update the index to the configuration `wanted`, and return True.
+
+        If `wanted` may have mistakes, leave the index unchanged and return False.
 
         `edits` lead from the indexed configuration to `wanted`. `is_right` returns whether a
         configuration has no mistakes. It is called with a small configuration, which contains only

@@ -1,4 +1,4 @@
-"""Names of containers, to which auto-links and link routes refer, and names made from them."""
+"""Allowed names of containers and entities, and default names for auto-links and link routes."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ def _loops(configuration: Configuration, _: Data) -> Iterator[Finding]:
 def _closing(
     at: Mapping[Place, str], leads: Mapping[str, list[tuple[Place, Path]]]
 ) -> Iterator[tuple[str, Path]]:
-    """Yield each hop that closes a loop: the exchange that it leads to, and its path in the data.
+    """Yield the exchange at each hop that closes a loop, and the path of that hop in the data.
 
     A hop is a place (address and phase) to which an exchange sends messages. `at` maps places to
     the exchanges there, and `leads` maps exchanges to their hops. The search is depth-first, and

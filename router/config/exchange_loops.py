@@ -59,7 +59,7 @@ class ExchangeGraph:
     def may_close_loop(self, edits: Edits) -> bool:
         """Return whether one of the edits, which are already in the graph, may have closed a loop.
 
-        This is also the case if the search takes too long.
+        If the search takes too long, return True.
         """
         left = MAX_STEPS_PER_EDIT * len(edits)
         for edit in edits:

@@ -27,8 +27,8 @@ class IncrementalChecks:
     ) -> list[Mistake]:
         """Return every mistake in `wanted`, as `validate.find_mistakes` does.
 
-        If `edits` are given, which lead from `old` to `wanted`, only the entities that the edits
-        concern are checked where possible.
+        `edits` lead from `old` to `wanted`. If they are given, the search is limited, where
+        possible, to the entities that the edits concern.
         """
         neighbours = self._neighbours
         is_known = neighbours is not None and neighbours.holds(old)
@@ -49,7 +49,7 @@ class IncrementalChecks:
         return not find_mistakes(configuration, self._extra_checks)
 
     def _forget(self) -> None:
-        """Free the index, which may be very large, entry by entry; other threads run meanwhile."""
+        """Free the index entry by entry, so that other threads can run meanwhile."""
         neighbours, self._neighbours = self._neighbours, None
         if neighbours is not None:
             for _ in neighbours.pieces():

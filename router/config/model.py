@@ -2,8 +2,8 @@
 
 Entities and attributes have the names of Qpid Dispatch: camelCase in the file (`maxFrameSize`),
 snake_case in Python (`max_frame_size`). The metadata of a field contains its kind and a
-description. The loader and the constructors check values against the kind, and the reference prints
-both. Every attribute must have an effect on the router.
+description, which the reference prints. The loader and the constructors check values against the
+kind. Every attribute must have an effect on the router.
 """
 
 from __future__ import annotations

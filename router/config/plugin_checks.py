@@ -39,7 +39,7 @@ def _same_names(configuration: Configuration, _: Data) -> Iterator[Finding]:
 
 
 def _unusable(configuration: Configuration, _: Data) -> Iterator[Finding]:
-    """Yield findings about plugins that cannot be run, and about the settings of other plugins."""
+    """Yield findings about plugins that cannot be run, and about invalid settings of plugins."""
     installed = installed_plugins() if configuration.plugins else {}
     for index, each in enumerate(configuration.plugins):
         if each.plugin is None:

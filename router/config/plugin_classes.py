@@ -30,7 +30,10 @@ second when something is added.
 
 
 class PluginClass(Protocol):
-    """What the configuration needs of a plugin's class; `router.plugin.Plugin` has the rest."""
+    """Interface of a plugin's class, with only the attributes that the configuration uses.
+
+    `router.plugin.Plugin` has the complete interface.
+    """
 
     api_version: tuple[int, int]
     settings_class: type[attrs.AttrsInstance]

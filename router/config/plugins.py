@@ -21,12 +21,15 @@ _DEEPEST: Final = 8
 
 
 def metric_part(name: str) -> str:
-    """Return a plugin's name in the form that the names of its metrics contain."""
+    """Return a plugin's name with only letters, digits and underscores, for use in metric names."""
     return re.sub("[^a-zA-Z0-9]", "_", name)
 
 
 def settings_table() -> Kind:
-    """Return the kind for a plugin's own settings, before the plugin checks them."""
+    """Return the kind for a plugin's own settings: tables with any keys and plain values.
+
+    The keys and values are checked later, by the settings class of the plugin.
+    """
     words = "a table of text, numbers, true or false, and lists and tables of those"
 
     def read(value: object) -> Mapping[str, object]:

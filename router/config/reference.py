@@ -28,7 +28,7 @@ file are relative to its folder. `deploy/trioute.toml` shows every attribute wit
 
 
 def format_reference() -> str:
-    """Return the whole page."""
+    """Return the reference page as Markdown."""
     return "\n".join(_page())
 
 

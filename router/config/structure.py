@@ -149,7 +149,10 @@ def _findings(
 def _step(
     file_format: FileFormat[T], model: type[attrs.AttrsInstance], attribute: str
 ) -> tuple[str, type[attrs.AttrsInstance]]:
-    """Return the name in the file for a field of `model`, and the class with the names below it."""
+    """Return a field's name in the file, and the class of the entities that the field contains.
+
+    The field is `attribute` of `model`. If it contains no entities, the class is `model`.
+    """
     if model is file_format.model:
         for entity in file_format.entities:
             if entity.attribute == attribute:

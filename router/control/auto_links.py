@@ -259,7 +259,10 @@ class AutoLinks(LinkSupervisor[Line]):
         self._at(line, self.now + self.retry_s(line))
 
     def remove_line(self, line: Line) -> None:
-        """Remove a link from the tables of wanted links, if it is there, and end its redirect."""
+        """Remove a link from the tables of wanted links, if it is there.
+
+        If the link is redirected, also give up the link at the target of the redirect.
+        """
         if self._is_in_books(line):
             lines = self._lines[line.name]
             del lines[line.connection]
@@ -362,7 +365,7 @@ class AutoLinks(LinkSupervisor[Line]):
             self._count(line, line.status, 1)
 
     def _count(self, line: Line, status: Status, by: int) -> None:
-        """Add `by` to the number of links with `status` that the auto-link of `line` has."""
+        """Add `by` to the count of links that have this status and the name of `line`."""
         standing = self._standing.setdefault(line.name, [0] * len(Status))
         before = _best(standing)
         standing[_RANKS[status]] += by

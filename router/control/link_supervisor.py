@@ -238,14 +238,14 @@ class LinkSupervisor(Generic[L]):
     # Attaching.
 
     def _go_on(self, connection: Connection) -> None:
-        """Attach links that wait for it on a connection, up to `MAX_ATTACHES` at a time."""
+        """Begin to attach the waiting links of a connection, up to `MAX_ATTACHES` at a time."""
         lines = self._lines_by_connection.get(connection)
         if lines is not None and not lines.is_going_on:
             lines.is_going_on = True
             self.forwarder.turn.deferred.run_steps(self._attempts(lines), MAX_ATTACHES)
 
     def _attempts(self, lines: _ConnectionLines[L]) -> Iterator[None]:
-        """Begin to attach the links that wait for it, one in each step."""
+        """Begin to attach the waiting links of one connection, one link in each step."""
         # without a free channel, attempts fail at once, so there may be very many
         while lines.waiting and len(lines.under_way) < MAX_ATTACHES:
             line = lines.waiting.popleft()
@@ -326,7 +326,7 @@ class LinkSupervisor(Generic[L]):
         self._check.start(self.forwarder.turn.deferred)
 
     def _check_due(self) -> Iterator[None]:
-        """Handle each link whose time in the timers has come, and each link that quiesces."""
+        """Handle each link whose timer has expired, and each link that quiesces."""
         while self._timers and self._timers[0][0] <= self.now:
             due, _, line = heapq.heappop(self._timers)
             if line.due == due and not line.is_over:
@@ -367,7 +367,7 @@ class LinkSupervisor(Generic[L]):
             self.keep_attached(line)
 
     def _unanswered(self, line: L, own: Attempt) -> None:
-        """Handle an attempt to attach a link that the peer has not answered in time as failed."""
+        """Treat an attempt as failed, because the peer has not answered it in time."""
         frame = "begin" if own.link is None else "attach"
         words = f"the {self.peer} has not answered the {frame} within {ANSWER_TIMEOUT_S:g} s"
         error = AmqpError(NO_ANSWER, words, Scope.LINK)

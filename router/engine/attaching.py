@@ -261,7 +261,8 @@ def detach(
     """Detach a link, or close it if `closed`.
 
     The handler gets a `LinkDetached` event first, so that it can send last outcomes before the
-    detach. With `keeps_terminus`, the event says that the link is not closed, even if it is.
+    detach. With `keeps_terminus`, the event has `closed` False even if the link is closed, so
+    that the core keeps our terminus.
     """
     if link.state not in (LinkState.ATTACHED, LinkState.ATTACH_SENT):
         return

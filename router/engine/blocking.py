@@ -80,7 +80,10 @@ class BlockedLinks:
         return link
 
     def note_full(self) -> None:
-        """Note that the room is used up; count this if less urgent links had to keep waiting."""
+        """Note that the room is used up, and whether less urgent links had to keep waiting.
+
+        When less urgent links have waited `PATIENCE` times in a row, `take` returns one of them.
+        """
         if self.count > len(self._levels[self.top]):
             self._passed_over += 1
         else:

@@ -197,9 +197,9 @@ class Connection:
     def expects_more(self) -> bool:
         """Return whether the peer will probably send more before anything is sent to it.
 
-        This is certain if a frame or delivery is incomplete. It is likely if nothing was sent since
-        the last read, and the read brought a single flow or heartbeat, or ended with a disposition
-        after which a link without credit has nothing unsettled.
+        This is certain if a frame or delivery is incomplete. It is improbable if anything was sent
+        since the last read. Otherwise it is probable after a read of a single flow or heartbeat, or
+        after a disposition if a sender waits for credit (`Session.awaits_credit`).
         """
         if self.kept:
             return True

@@ -92,10 +92,10 @@ def answer_drain(link: OutgoingLink) -> None:
 
 
 def prepare_opening(session: Session) -> bool:
-    """Return whether a session's window can be opened far enough to be worth a flow.
+    """Prepare to open a session's window; return False if the opening is delayed.
 
-    Otherwise the opening is delayed. A window that can be opened may also grow, if a large message
-    passes through.
+    It is delayed if the window cannot be opened far enough to be worth a flow. Otherwise the window
+    may be enlarged, for a large message that is passing through.
     """
     connection = session.connection
     window = session.window

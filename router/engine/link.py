@@ -185,7 +185,11 @@ class IncomingLink(Link):
         return True
 
     def apply_flow(self, frame: FlowFrame) -> None:
-        """Apply a sender's flow; in the answer to a drain, its delivery-count is ahead of ours."""
+        """Apply a sender's flow.
+
+        In the answer to a drain, the flow's delivery-count is ahead of ours by the credit that the
+        sender gives up.
+        """
         if frame.has_delivery_count:
             used = serial.distance(self.delivery_count, frame.delivery_count)
             if 0 < used <= self.credit:

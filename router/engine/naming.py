@@ -22,7 +22,8 @@ def link_identity(link: Link) -> str:
 def link_address(link: Link) -> str | None:
     """Return the address of a link; None if it has none, for example as an anonymous sender.
 
-    This is the address in our own attach, which names a dynamic node, or else in the peer's attach.
+    An address in our own attach, such as the name of a dynamic node, takes precedence over the
+    address in the peer's attach.
     """
     is_outgoing = isinstance(link, OutgoingLink)
     for attach in (link.attach, link.remote_attach):

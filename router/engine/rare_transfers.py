@@ -125,7 +125,9 @@ def check_later_transfer(delivery: Delivery, frame: TransferFrame) -> bool:
 
 
 def _state_of(frame: TransferFrame, has_received: bool = False) -> bytes | None:
-    """Return a transfer's encoded state; None for state received, unless `has_received` is True.
+    """Return the encoded delivery state in a transfer, or None if it is the state `received`.
+
+    With `has_received`, the state `received` is returned as well.
 
     Raises amqp:decode-error if the octets are not a state.
     """

@@ -195,7 +195,10 @@ class Session:
         return False
 
     def awaits_credit(self) -> bool:
-        """Return whether the link that last ran out of credit is idle: no credit, all settled."""
+        """Return whether the sender that last used up its credit still waits for more.
+
+        The sender waits if its link has no credit, and all deliveries on the link are settled.
+        """
         link = self.local_links.get(self.no_credit_handle)
         return link is not None and link.credit == 0 and link.unsettled == 0
 
@@ -302,10 +305,7 @@ class Session:
     def send_state_to_receiver(
         self, delivery: Delivery, settled: bool, code: int, view: Octets, start: int, count: int
     ) -> None:
-        """Pass a delivery state from the sender on to the receiver.
-
-        An unsettled state is not sent while the output is congested.
-        """
+        """Send a delivery's state to its receiver, but during congestion only if `settled`."""
         if not delivery.outgoing_open or (self.outbox.congested and not settled):
             return
         if settled:

@@ -1,9 +1,9 @@
 """State tables of connections, sessions and links, with every transition that is allowed.
 
 A row has a state, an action (a frame sent or received) and the state that follows. A transition
-without a row is not allowed and raises amqp:illegal-state: sending it is our bug, receiving it the
-peer's. TRANSFER, FLOW and DISPOSITION change no state; the data plane checks `MAPPED` and
-`ATTACHED` directly instead of walking a table for every message.
+without a row is not allowed and raises amqp:illegal-state. If the frame was sent, this is our bug;
+if it was received, it is the peer's. TRANSFER, FLOW and DISPOSITION change no state; the data plane
+checks `MAPPED` and `ATTACHED` directly instead of walking a table for every message.
 
 In the specification's words (part 2, sections 2.4.6, 2.5.5 and 2.6.3): both peers send at the same
 time, so each of open, begin and attach passes through "sent" and "received" in either order. After

@@ -155,7 +155,7 @@ class Unsettled:
         """Return the unsettled deliveries that were received or sent on one link, oldest first.
 
         The deliveries are not removed. If many ids are in use, the first call lists the deliveries
-        of every link, so that calls for thousands of other lost links need no further search.
+        of every link. So later calls need no search, even if thousands of links are lost together.
         """
         if self.count == 0:
             self._by_link = None
@@ -244,8 +244,8 @@ class Unsettled:
     def _note_some(self, end: int, last: int) -> bool:
         """Add the next few deliveries to the lists of their links; return whether more are left.
 
-        Deliveries with ids from `end` on are not added. Only the first `last - _taken` entries of
-        the queue `_unnoted` are added whatever their ids.
+        Until `_taken` reaches `last`, the entries of the queue `_unnoted` are added whatever their
+        ids. After that, only deliveries with ids before `end` are added.
         """
         by_link: dict[int, list[int]] = self._by_link or {}
         self._by_link = by_link

@@ -98,7 +98,10 @@ def no_credit() -> AmqpError:
 
 
 def settles_first() -> AmqpError:
-    """Return the error for rcv-settle-mode second in a transfer if the link has first (2.7.5)."""
+    """Return the error for a transfer that asks for rcv-settle-mode `second` (section 2.7.5).
+
+    Its link was attached with rcv-settle-mode `first`.
+    """
     return AmqpError(
         Condition.NOT_ALLOWED,
         "transfer has rcv-settle-mode second; the link was attached with first",

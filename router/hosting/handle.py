@@ -127,7 +127,10 @@ class Handle:
                 yield connection_info(pump.connection)
 
     async def links(self) -> list[LinkTotals]:
-        """Return the totals so far of each link; other tasks may run in between."""
+        """Return the totals so far of each link.
+
+        Other tasks may run before all links are read, so the totals may be from different moments.
+        """
         found: list[LinkTotals] = []
         for pump in list(self._hub.pumps.values()):
             for session in list(pump.connection.local_sessions.values()):

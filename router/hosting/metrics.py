@@ -88,5 +88,8 @@ class PluginMetrics:
         yield from families
 
     def describe(self) -> Iterable[Metric]:
-        """Return nothing: duplicate names are refused when a metric is added."""
+        """Return no metrics; the client library would only use them to find duplicate names.
+
+        Duplicate names have been refused already when a metric was added.
+        """
         return ()

@@ -1,7 +1,7 @@
 """Map loggers to Dispatch's log modules, by the logger's name or its nearest known parent.
 
-No logger belongs to one of Dispatch's other modules: this router has no such parts, or they write
-no lines.
+Dispatch's log modules that are missing from the table belong to parts that this router does not
+have, or that write no lines.
 """
 
 from __future__ import annotations

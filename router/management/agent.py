@@ -143,7 +143,7 @@ class Agent:
         return rights_of(self.router.observed.pumps, requester)
 
     async def _answered(self, message: Message, requester: Requester) -> memoryview:
-        """Return the encoded answer to a request; its status is 500 if the router fails."""
+        """Return the encoded answer to a request. If an exception is raised, the status is 500."""
         properties = message.properties
         assert properties is not None
         request = request_of(message, requester)
@@ -187,7 +187,7 @@ def request_of(message: Message, requester: Requester = UNKNOWN_REQUESTER) -> Re
 
 
 async def encode_answer(asked: Properties, answered: Answer) -> memoryview:
-    """Encode the answer to the request whose message has the properties `asked`.
+    """Encode the answer to a request; `asked` has the properties of the request's message.
 
     Many rows are encoded a few at a time, and other tasks run in between.
     """

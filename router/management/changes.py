@@ -130,7 +130,7 @@ async def create(router: RouterView, request: Request) -> Answer:
 
 
 def _told_of_each(made: list[FoundEntity]) -> Iterator[AnswerMap]:
-    """Yield each new entity's attributes, then free the entity: freeing many at once takes long."""
+    """Yield each new entity's attributes, and free the entity: freeing many at once takes long."""
     made.reverse()
     for each in pop_from_end(made):
         yield each.attributes()
@@ -296,7 +296,7 @@ async def _is_taken(router: RouterView, made: FoundEntity) -> bool:
 
 
 def _configured(entity_type: AnyEntityType, operation: str) -> Entity:
-    """Return a type's configuration entity; raise Refused if the type lacks the operation."""
+    """Return a type's configuration entity; raise Refused if the operation is not implemented."""
     if entity_type.entity is None or operation not in entity_type.operations:
         raise _not_implemented(operation, entity_type)
     return entity_type.entity
@@ -316,9 +316,9 @@ def _all(configuration: Configuration, entity: Entity) -> tuple[object, ...]:
 def _with_another(
     configuration: Configuration, entity: Entity, old: object, new: object, every: object
 ) -> tuple[Configuration, list[Edit]]:
-    """Return a configuration in which `new` replaces `old`, and the edits: [] if both are equal.
+    """Return a configuration with `new` in place of `old`, and the list of the edits made.
 
-    `every` is all entities of the kind after the change, or `new` if the kind has only one.
+    `every` has all entities after the change. For a kind with a single entity it is `new` itself.
     """
     if old == new:
         return configuration, []

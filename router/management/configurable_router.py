@@ -45,10 +45,13 @@ class ConfigurableRouter(Protocol):
     ) -> Applied:
         """Apply the configuration `wanted` under traffic, as a whole or not at all.
 
-        Concurrent calls run one after the other, so derive `wanted` from `configuration` and call
-        this method without waiting in between. `cause` is the reason that the history records, such
-        as `CREATE listener edge`. `base` is the new content of the configuration file, if it has
-        changed. `edits`, if given, must have all differences between `configuration` and `wanted`;
-        they make the change cheaper. Raise `router.config.differences.NotApplied`, with a text for
-        the requester, if `wanted` cannot be applied; nothing has changed in that case.
+        Derive `wanted` from `configuration`, and do not await anything before this call: otherwise
+        the call may undo the change of another request. `cause` is the reason that the history
+        records, such as `CREATE listener edge`. `base` is the new content of the configuration
+        file, if that has changed. `edits`, if given, must contain all differences between
+        `configuration` and `wanted`; the change is then cheaper.
+
+        Raise `router.config.differences.NotApplied`, with a text for the requester, if `wanted`
+        cannot be applied or another call has changed the configuration first. Nothing has changed
+        in that case.
         """

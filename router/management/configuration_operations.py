@@ -209,7 +209,7 @@ def as_map(difference: Difference) -> AnswerMap:
 
 
 def _with_passwords(configuration: Configuration, hidden: Secret) -> Configuration:
-    """Return the configuration with `hidden` in place of passwords that it contains literally."""
+    """Return the configuration with `hidden` in place of each literal password of a connector."""
     return attrs.evolve(
         configuration,
         connectors=tuple(

@@ -1,7 +1,7 @@
 """Trace of deliveries: where each one is received, waits and is sent, and its outcomes.
 
-The lines combine the frames of all connections with the engine's records of the deliveries in those
-frames. A presettled delivery has no record once it has been sent, so its outgoing frames are
+Trace lines combine the frames of all connections with the engine's records of the deliveries in
+those frames. A presettled delivery has no record once it has been sent, so its outgoing frames are
 recognised by their content.
 """
 
@@ -190,7 +190,7 @@ class DeliveryTracer:
             self._tell_waiting(followed, delivery)
 
     def report_without_sender(self) -> None:
-        """Report and forget deliveries whose sender has gone, as no outcome will be sent."""
+        """Report and forget deliveries whose sender's connection is closed."""
         pumps = self._observed.pumps
         for followed in list(self._followed.values()):
             if followed.key[0] not in pumps:
@@ -200,7 +200,7 @@ class DeliveryTracer:
     # Frames.
 
     def on_frame(self, frame: TracedFrame) -> None:
-        """Handle a frame of any connection, before the engine processes it if it is incoming."""
+        """Handle a frame of any connection; the engine processes incoming frames afterwards."""
         if not isinstance(frame.captured, SeenFrame) or frame.captured.body[:3] in _OTHERS:
             return
         name = frame.description.name
@@ -326,7 +326,7 @@ class DeliveryTracer:
         return self._followed.get(key)
 
     def _alike(self, frame: TracedFrame) -> _Followed | None:
-        """Return the latest followed delivery with the content of an outgoing frame, or None."""
+        """Return the latest followed delivery whose content equals that of a frame, or None."""
         content = bare_content(_payload(frame))
         alike = (each for each in reversed(self._followed.values()) if each.content == content)
         return next(alike, None) if content else None

@@ -143,7 +143,7 @@ async def look_up(
 
 
 def view_of(router: RouterView, entity_type: AnyEntityType, settings: object) -> object:
-    """Return the object from which a configured entity is read; None for types without an index."""
+    """Return the view that a configured entity is read from; None if its type has no index."""
     tell = _TOLD.get(entity_type.long_name)
     return None if tell is None else tell(router, settings)
 

@@ -307,9 +307,10 @@ def _of_sending(survey: Survey, state: AddressState) -> list[dict[str, str]]:
 
 
 def _of_receiving(survey: Survey, address: Address, own: Sequence[Link]) -> list[dict[str, str]]:
-    """Return why no messages are received; `own` has the user's receivers.
+    """Return why no messages are received, [] if they can be; `own` has the user's receivers.
 
-    There is no sender, none of the user's receivers can take a message, or no sender can send.
+    Possible reasons: the address has no sender, all receivers of the user are blocked, or all
+    senders are blocked.
     """
     if not address.producers:
         return [NO_SENDER]

@@ -47,10 +47,10 @@ def describe_auto_links(states: list[AutoLinkState]) -> list[AnswerMap]:
 
 
 def reasons_of(states: list[AutoLinkState], *, sends: bool) -> list[dict[str, str]]:
-    """Return why the auto-links that messages of the user would pass are not active.
+    """Return why the auto-links of one direction are not active.
 
-    If the user sends, these are the auto-links to containers, which would take the messages;
-    otherwise the auto-links from containers, which would bring them.
+    If the user sends, these are the auto-links that send to containers; otherwise the auto-links
+    that receive from containers.
     """
     return [
         {"reason": f"auto_link_{each.status}", "text": _why(each)}

@@ -32,9 +32,9 @@ BACKING_OFF: Final = {
 
 
 def explain_link_route(router: RouterView, route: Route, asked: str) -> AnswerMap:
-    """Return the parts of the answer that differ for a link route.
+    """Return the part of the answer to EXPLAIN that describes the link route of an address.
 
-    `asked` is the address that the question is about.
+    `asked` is the address.
     """
     now = router.observed.turn.now
     found = route.next_outlet(now)

@@ -129,7 +129,7 @@ def stand_in_address(router: RouterView, name: str, treatment: int, phase: int) 
 def explain_network(
     router: RouterView, address: Address, chosen: list[Consumer]
 ) -> NetworkExplanation:
-    """Return to which other routers messages for an address go, or why not.
+    """Return to which other routers messages for an address go, or why they go to none.
 
     `chosen` has the consumers that would get the next message sent at this router.
     """

@@ -1,4 +1,4 @@
-"""Operations of `$management`: from the request to the answer, without socket or clock.
+"""Operations of `$management`: each returns the answer to a decoded request.
 
 The operations, their arguments and the status codes are Dispatch's (AMQP management, working draft
 9). Invalid requests are answered with status 400, 404 or 501 and a description.
@@ -68,7 +68,7 @@ async def _read(router: RouterView, request: Request) -> AnswerMap:
 
 
 def _types(router: RouterView, request: Request) -> list[AnyEntityType]:
-    """Return the types that a request asks for: one type, the types that extend it, or all."""
+    """Return the types that a request asks for: all, or one type and the types that extend it."""
     kind = request.text("entityType")
     if kind is None:
         # as in Dispatch: a QUERY may name the entities' type in `type`, in place of the node's type

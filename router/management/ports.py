@@ -163,7 +163,7 @@ class RouterInternals(Protocol):
 
     @property
     def own_pump(self) -> ConnectionRecord | None:
-        """Return the connection whose peer is this process itself, or None."""
+        """Return the router's connection to itself; None while the agent is not connected."""
 
     @property
     def tracer(self) -> FrameTraces:
@@ -197,7 +197,7 @@ class PluginState(Protocol):
 
     @property
     def status(self) -> str:
-        """Return starting, running, finished, stopped or failed."""
+        """Return the status: `starting`, `running`, `finished`, `stopped` or `failed`."""
 
     @property
     def reason(self) -> str:

@@ -151,7 +151,7 @@ def _converted(field: SettingField, value: object) -> object:
 
 
 def read_flag(value: object) -> object:
-    """Return the boolean that a value means in Dispatch, or the value itself if it means none."""
+    """Return the boolean that a value stands for in Dispatch; return any other value unchanged."""
     if isinstance(value, str):
         return _FLAGS.get(value.lower(), value)
     return bool(value) if isinstance(value, int) and value in (0, 1) else value

@@ -89,7 +89,7 @@ class Trace:
         return len(self._lines) >= MAX_WAITING_LINES or self._characters >= MAX_WAITING_CHARACTERS
 
     async def wait(self) -> None:
-        """Wait until a line is queued, or until the next message without lines is due."""
+        """Wait until a line is queued, for at most `HEARTBEAT_S`; return at once if lines wait."""
         if not self._lines:
             self._some = trio.Event()
             with trio.move_on_after(HEARTBEAT_S):

@@ -34,7 +34,7 @@ SettingField: TypeAlias = "attrs.Attribute[object]"
 
 @attrs.frozen
 class Setting:
-    """Setting of the configuration that an attribute stands for.
+    """Configuration setting whose value an attribute shows.
 
     `field` is the setting's field in the configuration's model. `why_fixed` says why the setting
     cannot be changed in a running router, and is empty if it can.

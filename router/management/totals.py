@@ -132,7 +132,8 @@ def _count_connection(
 def _leave_out(total: Counters, own: Connection) -> None:
     """Subtract the deliveries that the router itself has sent and received.
 
-    As in Dispatch, a management request then counts as received only, and its answer as sent only.
+    As in Dispatch, a management request then counts only when the router receives it from the
+    client, and the answer only when the router sends it to the client.
     """
     traffic = traffic_of(own)
     total.ingress -= traffic.received_deliveries

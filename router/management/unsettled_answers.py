@@ -1,8 +1,8 @@
 """Answers that their receivers have not settled, and the limits on how many there may be.
 
 Programs written for Dispatch often forget to settle answers, because Dispatch settles them itself.
-Therefore the limit is higher for small answers, and an answer older than its TTL no longer counts:
-by then it has been sent to its receiver or has expired.
+To keep such programs working, the limit is higher for small answers, and an answer older than its
+TTL no longer counts: by then it has been sent to its receiver or has expired.
 """
 
 from __future__ import annotations

@@ -151,7 +151,7 @@ class RouterView:
 
     @property
     def totals(self) -> Totals:
-        """Return the totals that `with_totals` has added up; otherwise add them up now."""
+        """Return the totals; add them up now if `with_totals` has not added them up."""
         if self.known_totals is not None:
             return self.known_totals
         steps = compute_totals(self.observed)
@@ -207,7 +207,7 @@ class ConnectionView:
 
     @property
     def mechanism(self) -> str | None:
-        """Return the SASL mechanism of a peer that connected to the router, or None."""
+        """Return the SASL mechanism by which the peer authenticated itself; None if it did not."""
         user = self.connection.user
         if user is None or self.connection.is_client:
             return None
@@ -272,10 +272,10 @@ class LinkView:
 
     @property
     def ingress_histogram(self) -> list[int] | None:
-        """Return how many outgoing deliveries came from each ingress router.
+        """Return the number of deliveries as the only item of a list; None for an incoming link.
 
-        All of them count for this router, so the list has one item. Return None for an incoming
-        link.
+        In Dispatch, the list has a count for each router at which the deliveries entered the
+        network.
         """
         return None if self.is_incoming else [int(self.link.deliveries)]
 
@@ -298,9 +298,11 @@ class LinkView:
 
     @property
     def undelivered(self) -> int | None:
-        """Return how many deliveries from the link, or for this link only, wait in the router.
+        """Return how many deliveries of the link wait in the router.
 
-        Return None if counting them takes too long.
+        For an incoming link, these are the deliveries received on it. For an outgoing link, they
+        are only multicast deliveries: others do not wait for a particular link. Return None if
+        counting takes too long.
         """
         owner = self.owner
         if isinstance(owner, Consumer):

@@ -1,8 +1,8 @@
 """Admit HTTP requests: limit how many are answered at a time, and how many wait for a place.
 
-A request has a place until the client has read the response, and a permit to generate the response
-until that is done. There are few permits, so that the event loop soon returns to other work. There
-are many places, because a response that is being read costs the loop nothing. Hosts are
+An admitted request has a permit until its response has been generated, and a place until the client
+has read the response. There are few permits, so that the event loop soon returns to other work.
+There are many places, because a response that is being read costs the event loop nothing. Hosts are
 admitted in rotation, and none has more than half of the places, so no host can keep others out.
 """
 
@@ -64,10 +64,11 @@ class Admission:
         return self._held[host] < self._share
 
     def _make_room(self, host: str) -> bool:
-        """Refuse another host's waiting request in favour of `host`; return whether that was done.
+        """Refuse a waiting request of another host in favour of `host`, if that is fair.
 
-        The request is the newest one of the host with the most waiting requests. None is refused if
-        that host would then have fewer waiting requests than `host`.
+        The refused request is the newest of the host with the most waiting requests. No request is
+        refused if that host would then have fewer waiting requests than `host`. Return whether a
+        request was refused.
         """
         if not len(self._waiting):
             return False

@@ -110,7 +110,7 @@ class RouterCollector:
             yield family
 
     def describe(self) -> Iterable[Family]:
-        """Return the metrics without values, so that the registry can refuse names in use."""
+        """Return the metrics without values, so that the registry can refuse duplicate names."""
         return [_family(metric) for metric in self.metrics]
 
 

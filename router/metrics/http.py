@@ -318,7 +318,7 @@ class HttpListener:
 
 
 def _crowd() -> int:
-    """Return how many requests may wait: incomplete ones, and also those of each kind.
+    """Return the maximum number of incomplete requests, and of waiting requests of one kind.
 
     The limit is a share of the descriptors that the process may have, most of which are for AMQP.
     """

@@ -1,8 +1,8 @@
 """Readiness: whether a router should receive new connections, and if not, why.
 
 The code that starts a part of the router reports the part as lacking until it is available. Other
-conditions are checked at each request. A connector without a connection is a reason only if it is
-configured as needed: a router whose broker is down still serves everybody else.
+conditions are checked at each request. A connector without a connection is a reason only if
+its setting `neededFor` says so: a router whose broker is down still serves all other clients.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ STOPPING = "the router is shutting down"
 
 
 class Readiness:
-    """Record of what a router still lacks to be ready; initially the router as a whole."""
+    """Record of the parts that a router still lacks to be ready.
+
+    Initially one part is lacking: `router`, because the router is starting.
+    """
 
     def __init__(self) -> None:
         self._lacking: dict[str, str] = {"router": STARTING}

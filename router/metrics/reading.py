@@ -185,8 +185,8 @@ def read_in_steps(
 ) -> Generator[None, None, Reading]:
     """Read everything in steps of some milliseconds, between which other tasks can run.
 
-    An object that disappears meanwhile is read as if it were still there, because the totals of
-    past objects were read before. So nothing is counted twice or lost, and no counter ever falls.
+    The totals of past objects are read first. An object that disappears later, during the steps,
+    is still read as a present one. So nothing is counted twice or lost, and no counter ever falls.
     """
     yield from labels.assign_in_steps()
     yield from connection_labels.assign_in_steps(observed.turn.now)

@@ -119,8 +119,8 @@ class PendingHeads:
     ) -> RequestHead | IncompleteReason:
         """Return the head of a request, or the reason why it is incomplete.
 
-        Reading ends after `within_s` seconds, or when the connection is evicted. Data that cannot
-        be a head is returned as received so far; the HTTP parser knows how to answer it.
+        Reading ends after `within_s` seconds, or when the connection is evicted. Data that is
+        not an HTTP request is returned as a head of kind OTHER; the HTTP parser refuses it.
         """
         self._count += 1
         while len(self._waiting) >= self.limit:

@@ -130,7 +130,7 @@ class MeasuredRouter(Protocol):
 
     @property
     def own_pump(self) -> MeasuredConnection | None:
-        """Return the connection whose peer is the router itself, or None."""
+        """Return the router's connection to itself; None while the agent is not connected."""
 
     @property
     def individually_shown(self) -> set[int]:

@@ -49,10 +49,10 @@ async def accept_fairly(
 ) -> None:
     """Accept on all sockets of the listener `name` until cancelled, then close the sockets.
 
-    Accepted connections wait until `room` returns how many connections may be served. Each
-    connection is handled by its own task in `connections`, and closed afterwards. At most `most`
-    connections wait. Excess connections are sent `refusal`, as far as that is possible without
-    waiting, and closed.
+    Accepted connections wait to be served: `room` blocks until some may be, and returns how many.
+    Each connection is handled by its own task in `connections`, and closed afterwards. At most
+    `most` connections wait. Excess connections are sent `refusal`, as far as that is possible
+    without waiting, and closed.
     """
     arrivals = WaitingConnections(name, most, refusal)
     shortage = Shortage(name)

@@ -100,9 +100,9 @@ def log_event(
 
 
 def _is_announced(session: Session) -> bool:
-    """Return whether a session belongs to a link of this router that other events report.
+    """Return whether a session is that of an auto-link, proxy link or control link of this router.
 
-    Such links are auto-links, proxy links and control links.
+    Other events report to the log what happens to these links.
     """
     return isinstance(session.owner, OwnLink) and session.owner.is_announced
 
@@ -162,7 +162,7 @@ def _facts(link: Link) -> dict[str, object]:
 
 
 def _other_link_fields(link: Link) -> dict[str, object]:
-    """Return log fields that identify the other link with the same name, given as `link`."""
+    """Return the log fields `other_...` for `link`, the earlier of two links of the same name."""
     connection = link.session.connection
     return {
         "other_connection": connection.number,

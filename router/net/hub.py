@@ -133,7 +133,10 @@ class Hub(Generic[AnyPump]):
             nursery.start_soon(self.work_off)
 
     def wake(self) -> None:
-        """Schedule a call of `do_deferred_work`; hubs without tasks override this."""
+        """Schedule a call of `do_deferred_work`.
+
+        A hub that does not run the task `work_off` overrides this.
+        """
         self._work.set()
 
     async def work_off(self) -> None:
@@ -209,7 +212,10 @@ class Hub(Generic[AnyPump]):
         self.tidy()
 
     async def round_trip(self) -> str | None:
-        """Run an empty turn in the event loop's next round; return a text if the loop was stuck."""
+        """Run an empty turn in the next round, to check whether the event loop is stuck.
+
+        Return a description for operators if the loop is stuck, otherwise None.
+        """
         await trio.lowlevel.checkpoint()
         self.begin_turn()
         self.finish_turn()

@@ -154,7 +154,7 @@ class RouterHub(Hub["RouterPump"]):
     def until_next_check_s(self) -> float:
         """Return the seconds until a waiting message expires, but at most the usual interval.
 
-        Termini may expire only at the usual interval, since their time-outs are in whole seconds.
+        The usual interval is short enough for termini, whose time-outs are in whole seconds.
         """
         expiry = self.forwarder.backlog.deadlines.next
         if expiry:

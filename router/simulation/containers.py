@@ -101,7 +101,7 @@ class Container:
 
     @property
     def is_over(self) -> bool:
-        """Return whether there is no session; `router.client` calls this for links."""
+        """Return whether there is no session; the links of `router.client` use this property."""
         return self.session is None
 
     def is_connected(self) -> bool:

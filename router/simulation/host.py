@@ -134,7 +134,10 @@ class SimulatedRouter:
         self.scheduler.after(0, self._do_deferred_work)
 
     def _do_deferred_work(self) -> None:
-        """Do one step of deferred work: no time limit would end, because the clock stands still."""
+        """Do one step of deferred work.
+
+        A time limit for more steps would never be reached, because the virtual clock stands still.
+        """
         if self.runs and self.hub.has_work():
             self.hub.do_deferred_work(0)
 

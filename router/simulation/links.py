@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class SimulatedSender(Sender):
-    """Sender that calls its plan's `on_change` where other senders wake waiting tasks."""
+    """Sender that calls its plan's `on_change` instead of waking tasks that wait for a change."""
 
     def __init__(self, container: Container, plan: SenderPlan) -> None:
         super().__init__(

@@ -69,12 +69,12 @@ class Observation:
 
     @property
     def is_over(self) -> bool:
-        """Return whether the router has stopped since, even if it has started again."""
+        """Return whether the observed router has stopped, even if it has started again."""
         return not self.host.is_alive or self.host.hub is not self._hub
 
     @property
     def lost_samples(self) -> int:
-        """Return how many samples were lost because too many others waited."""
+        """Return how many samples were lost because `MOST_SAMPLES` were already waiting."""
         return self._sampling.lost
 
     @property

@@ -104,7 +104,7 @@ class PhaseRecorder(Listener):
             self._spoken.append(host.control.network)
 
     def end_waits(self, flows: list[Flow]) -> None:
-        """Record, at the end of the simulation, the waits of senders with pending messages."""
+        """Record how long pending messages have waited until the end of the simulation."""
         for flow in flows:
             if flow.pending_since is not None:
                 self._waited(flow.pending_since)
@@ -147,7 +147,10 @@ class PhaseRecorder(Listener):
         flow.pending_since = self.scheduler.now if flow.has_pending() else None
 
     def _stretch(self, sink: Sink, flow: Flow) -> None:
-        """Record the cost of a message's path, divided by that of the cheapest path, if known."""
+        """Record the cost of a message's path, divided by the cost of the cheapest path.
+
+        Nothing is recorded if one of the two costs is not known.
+        """
         start, end = flow.router, sink.router
         path_costs = self.truth.path_costs.get(start)
         if start == end or path_costs is None or end not in path_costs:

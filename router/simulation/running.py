@@ -226,7 +226,7 @@ def _listener(link: PlannedLink, role: Role) -> ListenerSettings:
 
 @contextmanager
 def without_log() -> Iterator[None]:
-    """Suppress the log of the routers, whose clock is not that of the log."""
+    """Suppress the log, because its times would not be those of the virtual clock."""
     before = structlog.get_config()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     try:

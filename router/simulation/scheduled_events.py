@@ -26,9 +26,10 @@ _UNDONE_BY = {
 
 @attrs.frozen(eq=False)
 class ScheduledEvent:
-    """Event that happens `at` this many seconds after the beginning of traffic.
+    """Event in the network, which happens at a certain time.
 
-    `act` makes it happen, and returns a description that names the affected routers or link.
+    `at` is that time, in seconds after the beginning of traffic. `act` makes the event happen, and
+    returns a description that names the affected routers or link.
     """
 
     at: float

@@ -252,7 +252,7 @@ class WireEnd:
             connection.sent(len(octets))
 
     def room_made(self) -> None:
-        """Continue to send if blocked, because the peer has read something."""
+        """Continue to send if the wire was full; called when the other end has read octets."""
         if self._is_blocked and not self.is_over:
             self._soon(self._write)
 

@@ -63,7 +63,10 @@ def compact(directory: Path, datasets: tuple[Dataset, ...], before: date) -> Ite
 
 
 def _finish(day: Path) -> None:
-    """Complete the interrupted merges of a day, or undo those without a new folder in place."""
+    """Complete or undo the interrupted merges of a day.
+
+    A merge is completed if its result has replaced the original folder; otherwise, it is undone.
+    """
     for old in day.glob(f"{OLD}*"):
         folder = day / old.name.removeprefix(OLD)
         if folder.exists():

@@ -58,7 +58,7 @@ def spark_schema(dataset: Dataset, greatest_hop: int | None = None) -> StructTyp
 
 
 def check_footer(footer: Footer, dataset: Dataset, newest: int = VERSION) -> None:
-    """Raise BadInput if a file has a newer version, lacks a column, or has a wrong type."""
+    """Raise BadInput if a file's version is unknown, or a column is missing or of a wrong type."""
     version = footer.version
     if version is None:
         raise BadInput(f"{footer.path}: has no column schema_version, or only nulls in it")

@@ -86,7 +86,7 @@ def with_session(run: Run, name: str, compute: Callable[[SparkSession], Tables])
 
 
 def session_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of a Spark session to a command, which gets them as first argument."""
+    """Add Spark's options to a command, which gets `SessionSettings` as its first argument."""
 
     @click.option("--master", default="local[2]", show_default=True, help="The Spark master.")
     @click.option("--memory", default="4g", show_default=True, help="Memory of Spark's driver.")

@@ -98,7 +98,7 @@ def _load_avro(avro: Avro, body: bytes) -> object:
 
 
 def cell_reader(kind: DataType, where: str) -> ReadCell:
-    """Return a function that converts a value, other than None, to a cell of this type for Arrow.
+    """Return a function that converts a value (never None) to a cell of the type `kind` for Arrow.
 
     Raises OptionError if the type is not supported; the error names the column `where`.
     """

@@ -34,7 +34,9 @@ class SourceLost(RuntimeError):
 
 
 class Intake:
-    """Receiver of one address in a thread; if `drains`, it receives only available messages.
+    """Receiver of one address, which runs in a thread.
+
+    If `drains`, it receives only the messages that the sender has now.
 
     At most `options.stream_credit` rows and about `options.max_bytes` octets are held at a time.
     When a limit is reached, no more messages are taken, so the sender runs out of credit or the
@@ -170,9 +172,9 @@ class Intake:
     async def _live(self) -> None:
         """Receive until stopped; when the link is lost, reconnect within a time limit.
 
-        The time limit restarts when a link is lost that was the first one, has brought a message,
-        or has lasted for a while. Otherwise a peer that accepts each attach and then fails would be
-        retried for ever.
+        When a link is lost, the time limit restarts only if the link was the first one, has brought
+        a message, or has lasted for more than `LONGEST_PAUSE_S`. So reconnecting to a peer that
+        accepts each attach and then fails comes to an end.
         """
         self._token = trio.lowlevel.current_trio_token()
         pause_s = FIRST_PAUSE_S

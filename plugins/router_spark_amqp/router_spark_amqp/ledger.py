@@ -14,7 +14,7 @@ import attrs
 
 
 class Settled(Protocol):
-    """Delivery of a row, which can be settled; `router.client.ReceivedMessage` implements it."""
+    """Interface of `router.client.ReceivedMessage` for settling the delivery of a row."""
 
     def accept(self) -> None:
         """Settle as accepted: the message was processed."""

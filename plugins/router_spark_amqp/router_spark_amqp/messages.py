@@ -77,7 +77,10 @@ class MessageWriter:
         self._header = Header(durable=True) if options.durable else None
 
     def write(self, batch: pa.RecordBatch, ids: Iterator[str]) -> list[bytes]:
-        """Encode a batch. Each row consumes one of `ids`, used as message-id if it has none."""
+        """Encode a batch, with one of `ids` as message-id of each row that has none.
+
+        A row with a message-id takes one of `ids` as well, which is not used.
+        """
         if self._is_raw:
             return self._write_raw(batch, ids)
         return [
@@ -127,7 +130,7 @@ class MessageWriter:
 
 
 def check_columns(schema: StructType) -> None:
-    """Raise OptionError if a column, with option `format=raw`, is unknown or of a wrong type."""
+    """Raise OptionError if a column is unknown to `format=raw`, or has a wrong type."""
     for field in schema.fields:
         expected = COLUMNS.get(field.name)
         if expected is None:

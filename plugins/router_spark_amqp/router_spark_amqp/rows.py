@@ -141,7 +141,7 @@ class RowReader:
 
 
 def check_raw(schema: StructType) -> None:
-    """Raise OptionError if a column, with option `format=raw`, is unknown or of a wrong type."""
+    """Raise OptionError if a column is unknown to `format=raw`, or has a wrong type."""
     for field in schema.fields:
         expected = COLUMNS.get(field.name)
         if expected is None:
@@ -156,7 +156,7 @@ def check_raw(schema: StructType) -> None:
 
 
 def check_envelope(field: StructField) -> None:
-    """Raise OptionError unless column `_amqp` is a struct with columns of option `format=raw`."""
+    """Raise OptionError unless column `_amqp` is a struct of columns that `format=raw` has."""
     if not isinstance(field.dataType, StructType):
         raise OptionError(
             f"column {ENVELOPE} is {field.dataType.simpleString()}:"

@@ -40,7 +40,7 @@ _COMPARED: Final[dict[type[Filter], str]] = {
 
 
 def selector_of(filters: Iterable[Filter]) -> str | None:
-    """Return a selector for all filters that a selector can express, or None if there are none.
+    """Return a selector for those filters that it can express; None if there is no such filter.
 
     The selector selects every message that the filters would keep, and possibly more.
     """

@@ -104,9 +104,9 @@ class Spool:
         return segment
 
     def next_end(self, position: int, limit: int | None) -> int | None:
-        """Return where a batch of whole segments from `position` ends, or None if there is none.
+        """Return the end of a batch from `position`, or None if no rows from there on are spooled.
 
-        The batch has at most `limit` rows, unless its first segment has more.
+        The batch has whole segments. They have at most `limit` rows, unless the first one has more.
         """
         end = None
         for segment in self._segments:
@@ -166,10 +166,11 @@ class AmqpSpoolReader(AmqpStreamReader):
         self._spool: Spool | None = None
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # type: ignore[override]  # noqa: N802
-        """Return the end of the next batch: of spooled segments or, without any, of a new segment.
+        """Return the end of the next batch, or `start` if there are no rows.
 
-        Returns `start` if there are no rows. Raises SourceLost, OSError if a file cannot be
-        written, and OptionError if another query has locked the folder.
+        If no rows after `start` are spooled, received rows are written to a new segment. Raises
+        SourceLost if the source cannot reconnect, OSError if the segment cannot be written, and
+        OptionError if another query has locked the folder.
         """
         spool = self._opened()
         position = start["position"]

@@ -1,4 +1,4 @@
-"""Sampled deliveries that wait in memory to be written, in the format of `SampleBatch`."""
+"""Sampled deliveries, in the format of `SampleBatch`, that wait in memory to be written."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NAMES: Final = [column.name for column in DELIVERIES.columns]
 
 @attrs.frozen
 class _Part:
-    """Samples of one day that were added together; their sequence numbers begin at `seq`."""
+    """Samples of one day, from one call of `DeliveryRows.add`; sequence numbers begin at `seq`."""
 
     router: str
     epoch: int
@@ -105,7 +105,10 @@ class _Part:
         return _encoded(pc.fill_null(found, len(OUTCOMES)), names)
 
     def _link_columns(self, direction: str) -> dict[str, pa.Array]:
-        """Return the columns about the links of a direction; they are null without a link."""
+        """Return the columns that describe each row's incoming (`in`) or outgoing (`out`) link.
+
+        They are null in rows without such a link.
+        """
         links = list(self.samples.links.values())
         numbers = pa.array([link.number for link in links], pa.int64())
         place = pc.index_in(self._numbers(f"{direction}_link"), value_set=numbers)

@@ -29,7 +29,7 @@ _TIMES: Final = {
 
 
 class RecordStream:
-    """Sender of records to an address, settled, as fast as receivers give credit.
+    """Sender of records to an address, in presettled messages that wait for credit.
 
     Records about messages to this address are omitted: each would lead to another record.
     """

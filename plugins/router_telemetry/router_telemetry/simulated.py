@@ -1,8 +1,9 @@
 """Records of a simulated network, as its routers would write them, in virtual time.
 
-The routers run no plugin: the observations that a plugin would make are read from outside, at each
-interval of the simulation's clock. While a router is paused, its interval does not end. For a
-killed router, the flow records of its last interval are missing.
+The routers run no plugin: a recorder outside the routers observes what a plugin would observe. A
+router's flow records are made at the end of each interval of the simulation's clock. While the
+router is paused, its interval does not end. If the router is killed, the flow records of its last
+interval are missing.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Translate the attributes of Dispatch's listeners and connectors for authentication and HTTP.
+"""Translate settings of Dispatch's listeners and connectors: authentication, HTTP and costs.
 
-These attributes depend on each other.
+These settings are translated together, because some of them depend on others.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ _GUARDS: Final = ("sslProfile", "requireSsl")
 
 
 def adapt_endpoint(table: Table, fields: Mapping[str, Setting], remark: Remarks) -> None:
-    """Adapt a listener or connector to this router, or mark it as left out; `remark` on changes."""
+    """Adapt a listener or connector to this router, or mark it as left out.
+
+    `remark` is called to report a change.
+    """
     _fit_cost(table, remark)
     if table.name == "listener":
         if table.values.get("socketAddressFamily") == "IPv6" and "host" not in table.values:
@@ -71,8 +74,8 @@ def _fit_http(table: Table, remark: Remarks) -> None:
 def _fit_authentication(table: Table, fields: Mapping[str, Setting], remark: Remarks) -> None:
     """Keep only the supported SASL mechanisms of a listener, and report the others.
 
-    If peers must authenticate and no mechanism is left for that, all peers are admitted. The remark
-    on this loss of security is a mistake unless weaker security is accepted.
+    If peers must authenticate and no mechanism is left for that, the listener admits all peers.
+    The file is then refused unless weaker security is accepted.
     """
     values, place = table.values, format_path(table.place)
     wanted = _mechanisms(table)

@@ -76,7 +76,7 @@ def _fixed_address(section: Section) -> tuple[tuple[str, Section], ...]:
 
 
 def _link_route_pattern(section: Section) -> tuple[tuple[str, Section], ...]:
-    """Replace a linkRoutePattern by a link route for its direction, or for each of the two."""
+    """Replace a linkRoutePattern by a link route, or by two if its direction is both."""
     given = dict(_renamed(section, {"connector": "connection", "dir": "direction"}).given)
     direction = given.pop("direction", GivenAttribute("both", section.line))
     words = ("in", "out") if direction.value == "both" else (direction.value,)

@@ -78,7 +78,7 @@ def parse_dispatch(
 
 
 def _there(numbered: re.Match[str], made: Translation) -> str:
-    """Return a matched entity, such as listener[1], with its index in Dispatch's file."""
+    """Return the matched text, such as listener[1], with the entity's index in Dispatch's file."""
     return format_path(_place((numbered[1], int(numbered[2])), made))
 
 

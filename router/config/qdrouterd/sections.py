@@ -124,7 +124,10 @@ class _Reader:
         return value, comment.rstrip(), cut
 
     def table(self, text: str, path: str) -> tuple[object, str, bool] | None:
-        """Read JSON from `text` on, until its braces close; return the same as `value`."""
+        """Read a table, which begins with `text` and ends with the line that closes its braces.
+
+        The result has the same form as that of the method `value`.
+        """
         first = self.at
         parts: list[str] = []
         depth = 0
@@ -199,9 +202,9 @@ def _braces(line: str) -> int:
 
 
 def _unquoted(lines: list[str]) -> dict[str, object] | None:
-    """Return a table in the old form, which is not JSON but similar to sections.
+    """Parse the lines of a table in its old form, which is similar to sections, not to JSON.
 
-    Return None if the lines are not in that form.
+    Return None if the lines do not have the old form.
     """
     whole: dict[str, object] = {}
     tables = [whole]

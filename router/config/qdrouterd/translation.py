@@ -109,7 +109,10 @@ class _Translator:
             self.entity(modern_name, part, is_rewritten=is_old(name))
 
     def entity(self, name: str, section: Section, *, is_rewritten: bool) -> None:
-        """Translate one entity, under its current name."""
+        """Translate one entity; `name` is its current name.
+
+        `is_rewritten` is true if the file contains an entity of an old name instead.
+        """
         entity, ours = facts.ENTITIES.get(name), _OURS.get(name)
         if entity is None and ours is None:
             known = dict.fromkeys([*facts.ENTITIES, *_OURS])
@@ -140,7 +143,7 @@ class _Translator:
             self.keep(table, entity, ours)
 
     def read(self, table: Table, entity: facts.Entity, ours: OurEntity | None) -> None:
-        """Read the values of a section as Dispatch does, by their current names."""
+        """Read the values of a section as Dispatch does, and replace old attribute names."""
         old = {each.old: key for key, each in entity.attributes.items() if each.old}
         # our log table has no attributes in common with Dispatch's section for one module
         own = _fields(ours) if ours is not None and table.name != "log" else ()

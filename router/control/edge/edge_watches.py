@@ -61,7 +61,7 @@ def split_key(key: str) -> tuple[str, int]:
 
 
 class EdgeWatches:
-    """Record of the addresses about which one edge wants reports: whether they have consumers.
+    """Record of the addresses that one edge watches, with the state last reported for each.
 
     `side` is the side of the edge's links; `send` sends a message to the edge.
     """
@@ -153,7 +153,10 @@ class Watches:
             self.key_changed(key_of_address(address))
 
     def key_changed(self, key: str) -> None:
-        """Examine again the watched address, or the addresses at an edge, that `key` stands for."""
+        """Examine again the watched address with this key.
+
+        If the key stands for an edge, examine the watched addresses at that edge.
+        """
         if key.startswith(EDGE):
             for phase in ("0", MANAGERS_PHASE):
                 self._note_all(mobile_key(f"{AT_AN_EDGE}{key[1:]}/", phase))
@@ -215,7 +218,7 @@ class Watches:
                 watcher.send(message)
 
     def _look_at_due(self, watcher: EdgeWatches) -> Iterator[None]:
-        """Queue a report on each watched address of an edge whose state has changed."""
+        """Queue a report on each address in `watcher.due`, unless its state is already reported."""
         while watcher.due:
             keys, watcher.due = watcher.due, {}
             for key in keys:

@@ -399,7 +399,7 @@ class Proxies:
         self._due[key] = None
 
     def _is_multicast(self, key: str, address: Address | None) -> bool:
-        """Return whether an address is multicast: a second path would then duplicate messages."""
+        """Return whether an address has the treatment multicast, and so uses only one uplink."""
         if address is not None and address.treatment == MULTICAST:
             return True
         places = (states.get(key) for states in self.reported_states.values())
@@ -427,5 +427,5 @@ def _is_under_way(address: Address) -> bool:
 
 
 def _is_elsewhere(name: str) -> bool:
-    """Return whether the name of an address contains a location: its receivers' router or edge."""
+    """Return whether an address begins with the prefix of a particular router or edge."""
     return name.startswith((AT_AN_EDGE, TOPOLOGICAL))

@@ -265,8 +265,8 @@ class EdgeLinkRoutes:
     def _update(self) -> None:
         """Start forwarding by routes of the active uplinks, then stop it on all other uplinks.
 
-        The routes of a lost uplink are kept until an active uplink has advertised its routes, so
-        that a route that both uplinks have is never missing.
+        The routes of a lost uplink are kept until an active uplink has advertised its own
+        routes. A route that both uplinks advertise is thus never missing.
         """
         used = [self.advertised[each] for each in self._used if each in self.advertised]
         spoken = [each for each in used if each.keys is not None]
@@ -304,7 +304,7 @@ class EdgeLinkRoutes:
 class InteriorLinkRoutes:
     """Handler of link routes at an interior: those of its edges, and those advertised to them.
 
-    Nearly always all edges are sent the same keys, so these are recorded and encoded only once.
+    Most keys are sent to every edge, so keys are recorded and encoded once for all edges.
     """
 
     def __init__(self, forwarder: Forwarder, tell: TellAll) -> None:

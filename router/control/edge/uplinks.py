@@ -34,7 +34,8 @@ class Uplink:
 
     `reason` explains to operators why the uplink is active or on standby. `since` is when it last
     became active or went on standby, and `came` is when it opened, both in seconds. `may_replace`
-    is whether an active uplink has been lost since then: this one need not wait to replace it.
+    is whether an active uplink was lost after this one opened. If so, this one may become active
+    without waiting for preferred ones.
     """
 
     connection: int

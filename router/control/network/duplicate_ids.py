@@ -4,9 +4,10 @@ The older router, the winner, keeps the id (docs/decisions/0069-one-id.md) and f
 All routers then forget the younger router, the loser.
 
 Any router could forge a withdrawal. A withdrawal is therefore believed only if the winner can be
-seen: the winner's link state was received, and a neighbour named there names the winner's id too. A
-neighbour of the loser does not count, unless its link to that id appeared after the loser last sent
-link state (docs/decisions/0081-who-is-believed.md).
+seen: it is a neighbour of this router, or another router confirms it. A router confirms the winner
+if the link state of each of the two advertises a link to the other. A neighbour of the loser can
+confirm the winner only if its link to the id appeared after the loser last sent link state
+(docs/decisions/0081-who-is-believed.md).
 """
 
 from __future__ import annotations

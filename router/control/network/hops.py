@@ -16,7 +16,10 @@ MOST_ROUTERS = 256
 
 
 class Hops:
-    """Cache of the paths from each router of one network; `paths` are those from `me`."""
+    """Cache of paths through the network, grouped by the router where they begin.
+
+    `paths` has the paths that begin at `me`, which is this router.
+    """
 
     def __init__(self, graph: Graph, me: str, paths: Mapping[str, Path]) -> None:
         self._graph = graph

@@ -106,7 +106,7 @@ class LinkStateCodec:
         return LinkStateUpdate(tuple(found)) if at == end else None
 
     def _aged_at(self, data: bytes, at: int, end: int) -> tuple[int, Aged]:
-        """Read link state and its age at `at`; return the position after them, and both."""
+        """Read the link state and age at `at`; return the position after the age, and an `Aged`."""
         at, aged_end, count = _list_at(data, at)
         _, state_end, _ = _list_at(data, at)
         if count != 2 or aged_end > end or state_end > aged_end:

@@ -98,7 +98,7 @@ class RouterLinks:
         return [link for link in self.by_number.values() if link.router == router]
 
     def has_room(self, router: str) -> bool:
-        """Return whether this router's link state has room for another neighbour in one message."""
+        """Return whether this router's link state still fits into a message with `router` added."""
         routers = {router, *(link.router for link in self.by_number.values())}
         return sum(len(each.encode()) + 8 for each in routers) <= MOST_OCTETS
 

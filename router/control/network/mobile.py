@@ -153,7 +153,7 @@ class MobileAddresses:
             self._disclaimed(table)
 
     def _disclaimed(self, table: Table) -> None:
-        """After some tries, drop a request for updates that the table's own router has not made."""
+        """Drop a request after several tries, as the table's router advertises no newer version."""
         want = self.wants.get(table.router)
         if want is not None and want.tries > _ENOUGH_TRIES and table.is_right:
             del self.wants[table.router]

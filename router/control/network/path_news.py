@@ -1,4 +1,4 @@
-"""Report news about neighbours and reachable routers: compare each set of paths with the last."""
+"""Report new and lost neighbours, changed costs, and changes of the reachable routers."""
 
 from __future__ import annotations
 

@@ -296,10 +296,10 @@ class Protocol:
         self.duplicate_ids.judge_waiting(state, now)
 
     def _is_told_on(self, link: RouterLink, aged: m.Aged) -> bool:
-        """Return whether to ignore a neighbour's link state, as another router has passed it on.
+        """Return whether to ignore a neighbour's link state that another router passes on.
 
-        If it is newer than what the neighbour itself has sent, it is sent to the neighbour, which
-        can object.
+        Once a neighbour has sent its link state itself, only that counts. If another router passes
+        on a newer one, it is sent to the neighbour, which corrects it if it is wrong.
         """
         state = aged.state
         carrier = self.links.carriers.get(state.router)

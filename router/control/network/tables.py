@@ -182,7 +182,7 @@ class Table:
             self.digest = (self.digest + entry_digest(key, terms)) & MASK
 
     def skip_to(self, seq: int) -> None:
-        """Continue from a larger version number, which other routers know for this table."""
+        """Raise the version number to at least `seq`; drop the kept updates and parts."""
         self.seq = max(self.seq, seq)
         self._log.clear()
         self._logged = 0

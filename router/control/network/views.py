@@ -16,7 +16,7 @@ class RouterView:
     `seq` counts the router's link states, `said_s` is the age of the last one, and `links` has the
     cost to each of its neighbours. `via` and `cost` are the next hop and the cost of the path to
     the router, or None without a path; this router itself has cost 0. `mobile_seq` is the version
-    of the router's addresses, and `addresses` is how many they are, including link routes.
+    of the router's address table, and `addresses` is the number of its addresses and link routes.
     `is_complete` is False if addresses are missing.
     """
 

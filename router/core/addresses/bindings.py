@@ -105,7 +105,7 @@ class BindingSet:
         yield from self.tree.search(subject)
 
     def pieces(self) -> Iterator[object]:
-        """Free a discarded set in small steps; yield after each step (`Deferred.forget`)."""
+        """Free a discarded set in small steps, for `Deferred.forget`; yield after each step."""
         yield from self.tree.pieces()
         yield from pop_items(self.by_name)
         yield from pop_items(self.everything)
@@ -145,7 +145,8 @@ class Exchange:
 class ExchangesChange:
     """Change that replaces all exchanges and bindings.
 
-    `changed` contains the exchanges that differ or are removed, each with its new bindings.
+    `changed` contains the exchanges that are new, changed or removed, each with its new bindings. A
+    removed exchange has an empty set of bindings.
     """
 
     by_name: ListedTable[str, Exchange]
@@ -178,11 +179,11 @@ def enter_edit(
     becomes: Binding | None,
     edits: list[BindingEdit],
 ) -> None:
-    """Add the edit of one binding, from `was` to `becomes`, to a change; None is no binding.
+    """Record in `anew` or `edits` that the binding `becomes` replaces the binding `was`.
 
-    `anew` contains the bindings of the exchanges that are rebuilt, by exchange and name. It is
-    modified in place if `was` or `becomes` belongs to one of these exchanges. What is left of the
-    edit is appended to `edits`.
+    `was` is None if a binding is added, and `becomes` is None if one is removed. `anew` contains
+    the bindings of the exchanges that are rebuilt, by exchange and name. Changes to these bindings
+    are made in `anew`; changes to bindings of other exchanges are appended to `edits`.
     """
     if was is not None and was.rule.exchange in anew:
         its = anew[was.rule.exchange]

@@ -330,7 +330,7 @@ class Exchanges:
     def _released(self, binding_set: BindingSet, by: BindingSet | None) -> Iterator[object]:
         """Release the addresses of a `BindingSet` that is no longer used; yield after each step.
 
-        `by` is the set that replaces it, or None if there is none.
+        `by` is the set that replaces it, or None if no set replaces it.
         """
         address, hops = binding_set.address, list(binding_set.hops)
         if address is not None and address not in binding_set.hops:
@@ -363,9 +363,9 @@ def _has_just(binding_set: BindingSet, bindings: list[Binding]) -> bool:
 def destinations_of(address: Address, frame: TransferFrame) -> Iterator[Address | None]:
     """Yield the addresses to which the exchange at `address` sends a message.
 
-    All of them have receivers. None is yielded for each search step that finds no address. `frame`
-    is the message's first frame; if it ends before the subject, the message counts as one without a
-    subject.
+    Only addresses that have receivers are yielded. A search step that finds no such address yields
+    None. `frame` is the message's first frame; if it ends before the subject, the message is
+    treated as one without a subject.
     """
     subject = find_subject(frame.octets, frame.payload_at, frame.end) or ""
     return _lead(address, subject, set(), {address})
@@ -376,9 +376,9 @@ def _lead(
 ) -> Generator[Address | None, None, bool]:
     """Yield the addresses with receivers that a message reaches through the exchange at `address`.
 
-    Addresses in `known` are skipped, and those that are yielded are added to it. The addresses of
-    the exchanges that the message passes are added to `seen`. None is yielded for each search step
-    that finds no address. Return whether the message has any receiver.
+    Addresses in `known` are skipped, and each address that is yielded is added to `known`. The
+    addresses of the exchanges that the message passes are added to `seen`. A search step that finds
+    no new address yields None. Return whether the message has any receiver.
     """
     exchange: Exchange = ties_of(address).exchange
     exchange.received += 1

@@ -7,7 +7,8 @@ half-attached, refused and ending links are not listed. An empty container-id do
 peer, so the links of such a peer are never listed (docs/decisions/0027-link-stealing.md).
 
 Links that are forwarded to containers connected to this router are also listed by the names that
-these containers see. Their clients may be at any router of the network (docs/decisions/0064).
+these containers see. The clients of such links may be at any router of the network
+(docs/decisions/0064).
 """
 
 from __future__ import annotations
@@ -79,7 +80,10 @@ class LinkNames:
                 self.enter(link)
 
     def holder(self, link: Link) -> Link | None:
-        """Return the link that holds the name of `link`: `link` itself, another link, or None."""
+        """Return the link that is listed with the name of `link`, or None if there is no such link.
+
+        The listed link may be `link` itself.
+        """
         return self._links.get(key_of(link))
 
     def may_steal(self, link: Link, holder: Link) -> bool:

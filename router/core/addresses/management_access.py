@@ -91,8 +91,9 @@ def effective_right(connection: Connection, is_change_declared: bool) -> str:
 def phase_of(link: Link, name: str, me: str, phase: int) -> int:
     """Return the phase at which a peer's link is attached to the address `name`.
 
-    It is usually `phase`. Only a link to another router's management node whose senders may make
-    changes there gets MANAGEMENT_WRITERS in place of phase 0. `me` is this router's id.
+    It is usually `phase`. The exception is a link to another router's management node: if the
+    senders of the link's messages may make changes, MANAGEMENT_WRITERS replaces phase 0. `me` is
+    this router's id.
     """
     if phase or not is_management_elsewhere(name, me):
         return phase

@@ -11,7 +11,7 @@ from router.core.model.address import Address
 
 
 class NextHops:
-    """Queue of the next hops that are still to be examined."""
+    """Queue of addresses to examine: those to which other addresses may forward messages."""
 
     def __init__(self) -> None:
         # the next hops still to be examined, by the address that leads to them

@@ -48,7 +48,8 @@ def check_receiver(
 ) -> None:
     """Raise `AmqpError` if a peer may not receive from the address `name`.
 
-    It may not if this is another peer's dynamic node, or a node that exists only at another router.
+    The forbidden addresses are those of other peers' dynamic nodes, and those of nodes that exist
+    only at another router.
     `me` is this router's id. `is_member` says whether this router is in a network, and `is_edge`
     whether it is an edge router there.
     """

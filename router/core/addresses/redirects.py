@@ -59,7 +59,7 @@ class Redirects:
             add(pattern, redirect)
 
     def pieces(self) -> Iterator[object]:
-        """Free discarded redirects in small steps; yield after each step (`Deferred.forget`)."""
+        """Free discarded redirects in small steps, for `Deferred.forget`; yield after each step."""
         yield from pop_items(self._of_hosts)
         yield from self._of_senders.pieces()
         yield from self._of_receivers.pieces()

@@ -118,14 +118,17 @@ class Rules:
         self.default = TREATMENTS[default_treatment]
 
     def _count(self, rule: AddressRule, by: int) -> None:
-        """Update the counts for a rule that was added (`by` is 1) or removed (`by` is -1)."""
+        """Count an added rule (`by` is 1), or stop counting a removed one (`by` is -1).
+
+        The counts are those of dead-letter addresses and of ingress phases.
+        """
         self._dead_letters[rule.dead_letter] += by
         if not self._dead_letters[rule.dead_letter]:
             del self._dead_letters[rule.dead_letter]
         self.ingress_phased += by * (rule.ingress_phase != 0)
 
     def pieces(self) -> Iterator[object]:
-        """Free discarded rules in small steps; yield after each step (`Deferred.forget`)."""
+        """Free discarded rules in small steps, for `Deferred.forget`; yield after each step."""
         yield from pop_items(self._by_pattern)
         yield from pop_items(self._dead_letters)
         yield from self._tree.pieces()

@@ -44,8 +44,8 @@ class SourceRules:
     """Settings that say which requests in a receiver's source are refused, and which are ignored.
 
     `refuses_filters` applies to filters and distribution modes, and `refuses_durable` to durable
-    sources that never expire. With `rejects_unconfirmed`, receivers to which everything is sent
-    settled get no durable messages (`unconfirmed_durable`).
+    sources that never expire. `rejects_unconfirmed` says whether durable messages for receivers
+    with snd-settle-mode settled are rejected (`unconfirmed_durable`).
     """
 
     def __init__(self) -> None:

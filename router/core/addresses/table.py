@@ -97,9 +97,9 @@ class AddressTable:
         self.unused = Address("", BALANCED)
 
     def treatment_wanted(self, address: Address) -> int:
-        """Return the treatment that the current rules give an address in use.
+        """Return the treatment that the current rules give an address; close or reopen the address.
 
-        If the treatment is UNAVAILABLE, new links to the address are refused from now on.
+        An address whose treatment is UNAVAILABLE is closed: `enter` and `find` refuse it.
         """
         treatment = address.treatment if address.is_dynamic else self.treatment(address.name)
         if treatment == UNAVAILABLE:
@@ -327,10 +327,11 @@ class AddressTable:
         return text, address
 
     def find(self, text: str, phase: int = 0) -> Address | None:
-        """Return the address for an anonymous sender's message, or `unused` if it is not in use.
+        """Return the address that an address text names, without adding it to the table.
 
-        `phase` is the phase that the message has reached; 0 stands for the phase at which senders
-        attach. Return None if the address is unavailable.
+        Return None if the address is unavailable, and the placeholder `unused` if it is available
+        but not in use. `phase` is the phase of the address; 0 stands for the phase at which senders
+        attach.
         """
         key = name = address_name(text)
         if phase or self.rules.ingress_phased:

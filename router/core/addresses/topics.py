@@ -80,7 +80,7 @@ class TopicTree(Generic[T]):
                 pending.append((exact, at + 1))
 
     def pieces(self) -> Iterator[object]:
-        """Free a discarded tree in small steps; yield after each step (`Deferred.forget`)."""
+        """Free a discarded tree in small steps, for `Deferred.forget`; yield after each step."""
         return self._root.pieces()
 
     def _tokens(self, text: str) -> list[str]:

@@ -121,8 +121,9 @@ class Sharing:
     """Deferred task that does the work of `replenish_at_once` for an address with very many links.
 
     A message that is sent between two steps uses up one credit of its sender and one of its
-    receiver, so the difference between the sums of credit stays valid. If the address needs new
-    credit before the task has ended, the task begins again (`is_again_due`).
+    receiver, so the difference between the receivers' and the senders' total credit stays the same.
+    If credit is to be shared again before the task has ended, the task begins again
+    (`is_again_due`).
     """
 
     def __init__(self, address: Address) -> None:

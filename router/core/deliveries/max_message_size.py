@@ -47,9 +47,10 @@ def is_too_large(address: Address, delivery: Delivery) -> bool:
 
 
 def least_busy(address: Address, delivery: Delivery) -> Consumer | None:
-    """Return the consumer that accepts this size and has the shortest queue; None if none does.
+    """Return the consumer with the shortest queue, among those that accept a delivery's size.
 
-    Only consumers that may get messages from the delivery's side are considered.
+    Only consumers that may get messages from the delivery's side are considered. Return None if no
+    such consumer accepts the size.
     """
     able = [
         each
@@ -106,7 +107,8 @@ def take(forwarder: Core, consumer: Consumer) -> Delivery | None:
     """Remove and return the next delivery in a consumer's queue that is not too large for it.
 
     Return None if none is found; the queue's `is_unfinished` then says whether to continue the
-    search. The queue's `examined` is set to the work of the search, as a number of deliveries.
+    search. The queue's `examined` is set to a measure of the search's work, in which 1 stands for
+    examining one delivery.
     """
     waiting = consumer.waiting
     limit = consumer.link.max_message_size
@@ -165,7 +167,7 @@ def abort_outgrown(forwarder: Core, delivery: Delivery) -> None:
 def _leave_out(forwarder: Core, copy: Delivery, limit: int) -> None:
     """Drop a copy that is too large for its receiver.
 
-    If all other copies have ended, none of them with an outcome, the message is rejected.
+    If it was the last open copy, and no other copy has got an outcome, the message is rejected.
     """
     copy.discarded = True
     parent = copy.parent
@@ -245,7 +247,7 @@ class _Refusing:
 
 
 def _limits(address: Address) -> dict[int, int]:
-    """Return, for each side, the largest size of its messages that any receiver accepts."""
+    """Return, for each side, the largest size that any receiver of messages from there accepts."""
     if not is_spread_by_sides(address):
         return dict.fromkeys(address.waiting.by_side(), largest(address))
     return {

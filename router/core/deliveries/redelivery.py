@@ -63,10 +63,10 @@ class Redelivery:
         self.limit_bytes = limit_bytes // PART_KEPT
 
     def keep(self, delivery: Delivery, view: Octets, start: int, end: int) -> None:
-        """Keep the octets `view[start:end]` of a delivery's whole message for redelivery.
+        """Keep a delivery's whole message, `view[start:end]`, for redelivery.
 
-        They are kept only if the message is small, the limit allows it, and neither the sender nor
-        the receiver has settled.
+        The message is kept only if it is small, the limit allows it, and neither the sender nor the
+        receiver has settled.
         """
         count = end - start
         if (

@@ -1,9 +1,9 @@
 """Watch deliveries and links regularly: find stuck deliveries, and sample settlement rates.
 
 A delivery is stuck if it has been unsettled for longer than `STUCK_S`. Until it is settled, it
-counts as stuck on each of its two links. All sessions are examined in rounds, a little at each
-check, so that a hundred thousand unsettled deliveries do not delay other work. Within a session the
-oldest deliveries come first, so the search stops at the first one that is not old.
+counts as stuck on each of its two links. A scan of all sessions is spread over several checks, so
+that a hundred thousand unsettled deliveries do not delay other work. Within a session the oldest
+deliveries come first, so the scan of the session stops at the first one that is not old.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ class StuckDeliveries:
         self._round: Iterator[None] = iter(())
 
     def tick(self, now: float) -> None:
-        """Continue the current round of checks; call it about as often as timers are checked."""
+        """Continue the current scan, or begin the next one when it is due.
+
+        Call it about as often as timers are checked.
+        """
         self._now = now
         for _ in range(STEPS):
             try:
@@ -49,7 +52,7 @@ class StuckDeliveries:
     def _walk(self) -> Iterator[None]:
         """Examine all links and deliveries; yield after each step, such as one delivery.
 
-        Connections may be lost between steps; the round does not keep their links in memory.
+        Connections may be lost between steps; the generator does not keep their links in memory.
         """
         for connection in self._connections():
             yield
@@ -130,9 +133,10 @@ def sample(link: Link, now: float) -> None:
 
 
 def settle_rate(link: Link, now: float) -> int:
-    """Return how many deliveries per second a link has settled, over the last one or two rounds.
+    """Return how many deliveries per second a link has settled recently.
 
-    As with Dispatch, released and modified deliveries do not count.
+    The rate is measured since the older of the two records that `sample` keeps. As with Dispatch,
+    released and modified deliveries do not count.
     """
     if link.samples is None:
         return 0

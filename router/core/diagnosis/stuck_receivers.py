@@ -6,9 +6,9 @@ while it settles none of its deliveries. If the address's rule says so, a receiv
 it has been stuck for too long and holds up other receivers: its copies are settled as modified and
 its link is closed with an error (docs/decisions/0084).
 
-All receivers of multicasts are checked in rounds, a limited number each time that timers are
-checked. Links to other routers are never dropped: each router drops only receivers that are
-attached to itself. A link that this router attached by itself is not dropped either.
+The receivers of all multicasts are checked one after another, a limited number each time that
+timers are checked. Links to other routers are never dropped: each router drops only receivers that
+are attached to itself. A link that this router attached by itself is not dropped either.
 """
 
 from __future__ import annotations
@@ -65,8 +65,9 @@ class Progress:
     def stuck_since(self) -> tuple[float, Inactivity] | None:
         """Return since when the receiver is stuck, and what it fails to do; None if not stuck.
 
-        A receiver that neither accepts nor settles anything counts as `TAKES_NOTHING`, since the
-        earlier of the two times: it cannot settle what it does not accept.
+        A receiver that neither accepts nor settles anything counts as `TAKES_NOTHING`, because it
+        cannot settle what it does not accept. The time is then the earlier of
+        `takes_nothing_since` and `settles_nothing_since`.
         """
         takes, settles = self.takes_nothing_since, self.settles_nothing_since
         if takes is None:

@@ -159,10 +159,10 @@ class Distributor:
         return lane
 
     def take_stripe(self, address: Address, producer: Producer) -> int:
-        """Choose the stripe that a sender uses from its first large message on, and return it.
+        """Choose and return the stripe for a sender's large messages: one of a priority's lanes.
 
-        A stripe is one of the lanes for the same priority. While earlier deliveries of the sender
-        are unsettled, return 0 and choose none, so that its messages do not overtake each other.
+        While earlier deliveries of the sender are unsettled, return 0 and choose none, so that its
+        messages do not overtake each other.
         """
         link = producer.link
         if link.unsettled + link.presettled > 1:
@@ -185,7 +185,7 @@ class Distributor:
     def has_receiver(self, address: Address, side: int) -> bool:
         """Return whether an address has receivers for messages from `side`.
 
-        If the address has no link to one yet, links to receivers at other routers are opened.
+        If no consumer may get these messages, try to open a link to receivers at another router.
         """
         if address.remote_ends == 0 and address.consumers:
             return True
@@ -194,7 +194,7 @@ class Distributor:
         return self.open_route(address, side)
 
     def has_taker(self, address: Address, size: int, side: int) -> bool:
-        """Return whether any consumer that may get messages from `side` takes one of this size."""
+        """Return whether any consumer for messages from `side` accepts messages of this size."""
         for consumer in address.consumers:
             link = consumer.link
             if consumer.side == side != HERE:
@@ -244,10 +244,10 @@ class Distributor:
         copies: list[Delivery],
         producer: Producer,
     ) -> None:
-        """Give a copy of a delivery to each consumer, unless its side or size limit excludes it.
+        """Give a copy of a delivery to each consumer whose side and size limit allow it.
 
-        A copy of a settled delivery may be dropped if the consumer has no room. The copies made are
-        appended to `copies`.
+        A settled delivery is not copied to a consumer without room, unless the copy is worth
+        keeping. The copies made are appended to `copies`.
         """
         sided = address.remote_ends
         for consumer in consumers:
@@ -276,7 +276,7 @@ class Distributor:
     ) -> None:
         """Give a copy to one consumer of an address, or queue the copy until one has room.
 
-        The copy is appended to `copies`. None is made if it is too large for all receivers.
+        The copy is appended to `copies`. If it is too large for all receivers, no copy is made.
         """
         consumer = None
         lane = 0
@@ -350,8 +350,8 @@ class Distributor:
     ) -> Address | None:
         """Return the address that gets a message whose own address has a fallback or an exchange.
 
-        This is the fallback if only the fallback has receivers, or the exchange's destination if it
-        finds only one. Return None if this method has sent or queued the message itself.
+        The fallback gets it if only the fallback has receivers; an exchange's message goes to its
+        only destination. Return None if this method has sent or queued the message itself.
         """
         exchange = None if address.related_addresses is None else address.related_addresses.exchange
         if exchange is not None:
@@ -407,7 +407,7 @@ class Distributor:
     def _places(
         self, places: Iterable[Address | None], address: Address, producer: Producer
     ) -> Iterator[tuple[Address, Producer] | None]:
-        """Yield each address with the producer that counts as its sender; yield None for None."""
+        """Yield each address with the producer that counts as the sender there, and each None."""
         from_here = self._from_here
         for place in places:
             if place is None:

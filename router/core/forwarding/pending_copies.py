@@ -46,8 +46,8 @@ Place = tuple[Address, Producer]
 class PendingCopies:
     """Deferred task that copies messages to very many receivers, over several turns.
 
-    The messages are copied one after another. A connection that has sent one of them waits until it
-    is copied, and meanwhile does a part of the work in its own turns.
+    The messages are copied one after another. Until a message is copied, nothing more is read from
+    its sender's connection, and the turns of that connection do a part of the copying.
     """
 
     def __init__(self, forwarder: Forwarder) -> None:

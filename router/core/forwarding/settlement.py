@@ -128,8 +128,8 @@ class Settler:
     def _is_old_news(self, delivery: Delivery, frame: DispositionFrame) -> bool:
         """Return whether to withhold a state, which is not an outcome, from a congested sender.
 
-        It is withheld if it is `received` or was passed on before. One short disposition of a
-        receiver can repeat a state for very many deliveries of many senders.
+        It is withheld if it is `received` or was passed on before. Otherwise a receiver could fill
+        the senders' outputs by repeating a state for very many deliveries.
         """
         session = delivery.incoming.session
         return session.outbox.congested and (
@@ -338,8 +338,8 @@ class Settler:
 def _keep_in_order(producer: Producer | None) -> None:
     """Keep a sender's large messages on the lane of its earlier messages (stripe 0).
 
-    The sender has settled a delivery that may still be under way, and that large messages could
-    overtake on another lane. If another lane was chosen before, nothing changes.
+    Call it when the sender has settled a delivery that may still be under way: on another lane,
+    large messages could overtake this delivery. Nothing changes if a stripe was chosen before.
     """
     if producer is not None and producer.stripe < 0:
         producer.stripe = 0

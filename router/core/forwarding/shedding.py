@@ -253,6 +253,6 @@ def _held(address: Address) -> Iterator[Any]:
 
 
 def _loss() -> Iterator[None]:
-    """Yield WORK_OF_A_LOSS times: giving up a delivery counts as examining so many deliveries."""
+    """Yield WORK_OF_A_LOSS times: giving up a delivery takes as long as that many steps."""
     for _ in range(WORK_OF_A_LOSS):
         yield

@@ -97,7 +97,10 @@ class _Later:
 def _serve(
     forwarder: Core, blocked: BlockedLinks, link: OutgoingLink, consumer: Consumer, top: int
 ) -> None:
-    """Serve a link taken from `blocked`; `top` was the greatest urgency in `blocked` then."""
+    """Serve a link that was taken from `blocked`.
+
+    `top` is the greatest urgency of the links in `blocked` before this link was taken.
+    """
     queues = forwarder.queues
     level = link.blocked_level
     if consumer.resuming is not None:

@@ -120,7 +120,7 @@ class Route:
                 yield None, outlet
 
     def next_outlet(self, now: float) -> Candidate | None:
-        """Return the outlet for a link of a client without other links; None if none is open."""
+        """Return the outlet that a new client's first link would get; None if no outlet is open."""
         candidates: list[Candidate] = [*self.outlets(), *self.far_outlets()]
         return min(
             candidates,
@@ -223,7 +223,7 @@ class LinkRoutes:
                 self._changed(route)
 
     def open_far(self, direction: str, pattern: str, outlet: FarOutlet | UplinkOutlet) -> None:
-        """Add an outlet to another router, or count one more key that announces the same route."""
+        """Add an outlet to another router if it is new, and increase the outlet's `key_count`."""
         route = self._enter(direction, pattern)
         route.far.setdefault(outlet.place, outlet).key_count += 1
         self._changed(route)
@@ -288,9 +288,9 @@ class LinkRoutes:
     def find(self, text: str, *, is_sender: bool) -> Route | None:
         """Return the route for links to or from an address, or None if there is none.
 
-        A redirected address has no route. A node of this router has a route only if the pattern is
-        the node's name; a name with a router's id (`TOPOLOGICAL`) only if the pattern has an id,
-        too.
+        A redirected address has no route. For a node that exists only at this router, the pattern
+        must be exactly the node's name. For a name with a prefix in `TOPOLOGICAL`, the pattern must
+        have such a prefix, too.
         """
         if not self._routes:
             return None
@@ -440,7 +440,7 @@ def _key(direction: str, pattern: str) -> tuple[str, str]:
 
 
 def is_topological(name: str) -> bool:
-    """Return whether a name contains the id of the router that has the node."""
+    """Return whether a name has one of the prefixes in `TOPOLOGICAL`."""
     return name.startswith(TOPOLOGICAL)
 
 

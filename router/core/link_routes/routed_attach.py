@@ -37,8 +37,8 @@ class RoutedAttach:
     """Content of the attach of a routed link that is on its way to a container at another router.
 
     `key` is the key by which the link route was announced, and `destination` the router that has
-    the container. `cost` is the cost of the path from the router that attached the link to the
-    destination; it decreases with each hop. `origin` is the client, and `properties` are the
+    the container. `cost` is the cost of the path to the destination from the router that sends
+    this attach; it decreases with each hop. `origin` is the client, and `properties` are the
     properties of the client's attach.
     """
 

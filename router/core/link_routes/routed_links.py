@@ -180,7 +180,8 @@ class RoutedLink(OwnLink):
     def flow_received(self, session: Session, link: Link, frame: FlowFrame) -> None:
         """Pass the fields of a flow, except credit, on to the other end.
 
-        Before the peer's attach is answered, the fields are kept for later, and credit is noted.
+        Until the peer's attach is answered, the fields are kept, and a receiver's credit is stored
+        in `link`.
         """
         more = self._more(session, link, frame)
         if self.address is not None:

@@ -48,7 +48,7 @@ _EMPTY: Final = Source()
 
 
 def event_received(forwarder: Core, connection: Connection, event: object) -> None:
-    """Handle the events that concern links, and refuse opens that are redirected."""
+    """Handle the events that concern links; refuse a peer's open if its hostname is redirected."""
     if isinstance(event, LinkAttachReceived):
         attach_received(forwarder, connection, event.link)
     elif isinstance(event, LinkDetached):

@@ -183,10 +183,10 @@ def phase_of(table: AddressTable, rule: AutoLinkRule) -> int:
 
 
 def _terms(source: Source | None) -> source_outcomes.OutcomeTerms | None:
-    """Return the outcomes agreed for an auto-link to a container; None in the usual case.
+    """Return the default outcome for deliveries on an auto-link to a container, as `OutcomeTerms`.
 
-    They contain the default outcome in the container's attach, if there is one. Outcomes that the
-    container lists are ignored, because the source is the router's.
+    `source` is the source in the container's attach. Return None if it has no default outcome, or
+    one that AMQP does not define. Outcomes that it lists are ignored: every outcome is allowed.
     """
     if source is None or source.default_outcome is None:
         return None

@@ -124,7 +124,7 @@ def park_for_resuming(forwarder: Core, link: Link, holder: Link | None) -> Termi
 
 
 def _is_at(terminus: Terminus, address: Address | None) -> bool:
-    """Return whether a terminus is at this address, or at an earlier one of this name and phase."""
+    """Return whether a terminus's address has the same key as `address`, or both are None."""
     if terminus.address is None or address is None:
         return terminus.address is address
     return bool(terminus.address.key == address.key)
@@ -331,10 +331,10 @@ def await_resumed(forwarder: Core, terminus: Terminus, link: Link) -> int:
 
 
 def handle_resumed_transfer(forwarder: Core, shell: Delivery, frame: TransferFrame) -> bool:
-    """Handle a first transfer that does not begin a new delivery; return whether it was handled.
+    """Handle a transfer that resumes a delivery, or begins one that is not allowed.
 
-    Such a transfer resumes a delivery, or is not allowed because the router's unsettled map was
-    incomplete.
+    Return whether the transfer was handled. No new deliveries are allowed on a link for which the
+    router's unsettled map was incomplete.
     """
     if frame.resume:
         _transfer_resumed(forwarder, shell)
@@ -388,9 +388,9 @@ def _transfer_resumed(forwarder: Core, shell: Delivery) -> None:
 
 
 def _taken(shell: Delivery) -> tuple[Delivery | None, tuple[int, bytes] | None]:
-    """Remove the delivery that a transfer resumes from its terminus; return it and its outcome.
+    """Remove the terminus's delivery with the tag of `shell`; return the delivery and its outcome.
 
-    Both are None if the delivery is unknown.
+    The outcome is None if it is not known yet. Both are None if there is no such delivery.
     """
     terminus = shell.incoming.terminus
     tag = shell.incoming_tag

@@ -48,8 +48,9 @@ REJECTED = int(Descriptor.REJECTED)
 class Step:
     """Transfer that is due for a delivery, with the router's `state` of the delivery.
 
-    A delivery that the transfer settles or aborts is no longer in the router's unsettled map. If
-    the link is lost before the transfer is sent, the receiver sees that in the next attach.
+    A delivery that the transfer settles or aborts has already been removed from the router's
+    unsettled map. If the link is lost before the transfer is sent, the receiver learns from the
+    router's next attach that the delivery is gone.
     """
 
     delivery: Delivery
@@ -99,7 +100,8 @@ class Resumption:
     def _tags(self) -> Iterator[bytes | None]:
         """Read the receiver's unsettled map, then yield the tags of the deliveries to compare.
 
-        Each entry of the map yields None, so that reading can continue in a later turn.
+        None is yielded after each entry that was read, so that reading can be interrupted there and
+        continued in a later turn.
         """
         for tag, state in entries_of(self._told):
             self._theirs[tag] = state

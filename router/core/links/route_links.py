@@ -121,9 +121,9 @@ def _place(
 def _allows(link: Link, guest: Origin | None, tried: frozenset[object]) -> Allows:
     """Return a function that says whether a link may go to another router.
 
-    The link never goes to a router that has been tried, or back to the edge of its client. If
-    another router attached the link (`guest` is not None), the link may go to an edge, and to an
-    interior router only if it came from an edge.
+    The link never goes to a router that has been tried, or back to the edge of its client. A
+    link that another router has attached (`guest` is not None) may go to an edge. It may go to an
+    interior router only if an edge router has attached it.
     """
     came_by = link.session.connection
     comes_up = _is_edges(came_by)

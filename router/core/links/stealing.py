@@ -37,7 +37,7 @@ WORK = 1024
 
 
 def link_to_replace(forwarder: Core, link: Link) -> Link | None:
-    """Return the old link that `link`, not answered yet, is to replace; None if there is none.
+    """Return the old link that a new link, `link`, replaces; None if there is none.
 
     Raises amqp:resource-locked if the peer may not take the old link over.
     """
@@ -210,7 +210,7 @@ class _StolenSender:
         return self._link.owner is not self._owner
 
     def _parts(self) -> Iterator[Delivery | None]:
-        """Yield each unsettled delivery, or its copies that their receivers have not settled.
+        """Yield the unsettled deliveries; for a delivery with copies, yield its unsettled copies.
 
         Also yield None for each step that finds nothing to resolve.
         """
@@ -277,9 +277,9 @@ class _StolenSender:
 
 
 def _was_whole(delivery: Delivery) -> bool:
-    """Return whether a receiver may already have received all of a delivery.
+    """Return whether a receiver may already have all of a delivery that is being sent to it.
 
-    That is possible while the receiver's link is being resumed, because messages are sent again.
+    While a receiver resumes its link, it may be sent messages that it has received before.
     """
     consumer = None if delivery.outgoing is None else delivery.outgoing.owner
     return consumer is not None and consumer.resuming is not None

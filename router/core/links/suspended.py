@@ -94,7 +94,11 @@ class SuspendedTermini:
         return terminus
 
     def _allowed(self, link: Link, asked: Source | Target) -> tuple[TerminusExpiryPolicy, int]:
-        """Return the policy and timeout to grant; for "never" the longest timeout."""
+        """Return the expiry-policy and the timeout to grant.
+
+        "never" is replaced by "link-detach" with the longest timeout. A terminus that may not
+        outlive its link gets "link-detach" with the timeout 0.
+        """
         policy = asked.expiry_policy
         is_ordinary = policy is Policy.SESSION_END and not asked.timeout
         if is_ordinary or not self.limit_s or not self.names.is_tracked(link):

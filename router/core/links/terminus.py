@@ -33,9 +33,9 @@ class Terminus:
     """Source or target of the router, with the granted expiry-policy and timeout (seconds).
 
     `link` is its present or last link. `unsettled` holds its parked deliveries by delivery-tag,
-    oldest first: those that were taken out of their session. `outcomes` holds the outcomes of
-    parked deliveries that receivers have settled, by delivery-tag: a code, and octets, which are
-    empty for an outcome without fields.
+    oldest first. `outcomes` holds, by delivery-tag, the outcomes of parked deliveries that
+    receivers have settled. Each of them is a code and an encoded state, which is empty for an
+    outcome without fields.
     """
 
     def __init__(self, link: Link, policy: TerminusExpiryPolicy, timeout_s: int) -> None:

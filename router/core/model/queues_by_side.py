@@ -99,7 +99,7 @@ class QueuesBySide:
             heapq.heappush(self._orders[group], each)
 
     def top(self, takes: int) -> int:
-        """Return the highest priority waiting for the lanes in the bit mask `takes`, or -1."""
+        """Return the highest priority that waits for a lane in the mask `takes`, or -1 if none."""
         highest = -1
         for group in list(self._orders):
             level = group & LEVEL_MASK

@@ -212,7 +212,7 @@ class _Values(ValuesView[V]):
 def _part(hashed: int) -> int:
     """Return the index of the dict for keys with this hash.
 
-    The hash of an object comes from its address in memory, and such addresses differ little in
-    their last bits.
+    The higher bits of the hash are mixed with the last bits, in which the hashes of objects differ
+    little.
     """
     return (hashed ^ hashed >> 6 ^ hashed >> 12) & _MASK

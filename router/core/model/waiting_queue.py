@@ -7,8 +7,9 @@ their priority waits, and removed when none does.
 
 Deliveries that came from elsewhere in a network, or leave on a separate lane, wait apart: there is
 a queue for each priority, lane and side, so that a consumer that takes only some of these finds its
-next delivery quickly, however many others wait before it. Across such queues the delivery that
-arrived first is the oldest; within a turn no order between senders is promised.
+next delivery quickly, however many others wait before it. Of several such queues, the one
+whose first delivery arrived first is served first. Deliveries from different senders that arrived
+in the same turn may be taken in any order.
 
 A delivery removed from the middle is only marked: it stays in its queue, as a husk, until it comes
 to the front or the end, or until there are more husks than deliveries. So a removal costs the same
@@ -230,7 +231,7 @@ class WaitingQueue:
         return self._levels[delivery.priority]
 
     def top(self, takes: int = EVERY_LANE) -> int:
-        """Return the highest priority waiting for the lanes in the bit mask `takes`, or -1."""
+        """Return the highest priority that waits for a lane in the mask `takes`, or -1 if none."""
         levels = self._levels
         highest = -1
         if not takes & 1:

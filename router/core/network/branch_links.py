@@ -126,8 +126,8 @@ class BranchLink(NextLink):
     def end_if_quiet(self) -> bool:
         """End the link if no delivery waits or is unsettled; return whether the link has ended.
 
-        A peer that has never granted credit may not have the same tree as this router. Then the
-        messages waiting for the link are given up.
+        If the child has never granted credit, the waiting messages are given up first, because the
+        child may see a different tree.
         """
         link, consumer = self.link, self.consumer
         if self.is_over or link is None or consumer is None:

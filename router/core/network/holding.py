@@ -53,8 +53,9 @@ class Bounds:
 class Use(Enum):
     """State of a hold.
 
-    IDLE keeps waiting messages from being released when the last uplink is lost. OPEN accepts new
-    messages. CLOSING accepts none, and keeps its messages until they have waited too long.
+    IDLE: the hold accepts no messages. It only prevents the release of waiting messages when the
+    last uplink is lost. OPEN: the hold accepts messages. CLOSING: the hold accepts no messages, and
+    releases those that have waited too long.
     """
 
     IDLE = auto()

@@ -73,8 +73,8 @@ def is_announced(table: AddressTable, address: Address, me: str) -> bool:
     """Return whether the receivers of an address are announced to the other routers.
 
     An address whose name contains the id of this router, `me`, is not announced, because messages
-    find this router by the name. A topic is announced nevertheless, because its messages go along
-    trees, like any multicast. Receivers of an address whose name contains another router's id, such
+    find this router by the name. A dynamic multicast address is announced nevertheless, because
+    multicasts go along trees. Receivers of an address whose name contains another router's id, such
     as a dynamic node of that router, are announced to all routers.
     """
     name = address.name

@@ -64,7 +64,11 @@ class LaneLink(NextLink):
         self.idle_since = network.forwarder.turn.now
 
     def idle_s(self, now: float) -> float:
-        """Return for how many seconds the link has been idle, as far as earlier calls have seen."""
+        """Return for how many seconds the link has been idle.
+
+        The time counts from the last call that found the link busy: with an incomplete or unsettled
+        delivery, or with more deliveries than at the call before.
+        """
         link = self.link
         if link is None or link.deliveries != self.carried or link.unsettled or link.current:
             self.carried = 0 if link is None else link.deliveries

@@ -234,7 +234,7 @@ class Multicast:
         self._pending.forget_lost()
 
     def _charged(self) -> Iterator[None]:
-        """Yield once, and once more for each address that `take_work` counts."""
+        """Count the last work as steps: yield once, and once more for each unit of `take_work`."""
         for _ in range(1 + self.take_work()):
             yield
 
@@ -410,7 +410,7 @@ class Multicast:
         self._give_up_tree(link.subtree)
 
     def _break_up(self, subtree: MulticastTree) -> None:
-        """Give up an outdated tree with a broken branch, after its senders have been detached."""
+        """Give up an outdated tree with a broken branch; first detach links from other routers."""
         if self._own.get(subtree.address) is subtree:
             self._give_up_tree(subtree)
             return

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 class OutLink(LaneLink):
     """Link for messages to one address, to the next router on the path to a destination.
 
-    `declared_cost` is the cost of the path that its attach declares. Each of several links to one
-    destination has its own `lane`, and all but the first have the first as their `base`. A transit
-    has one link, with the lane of the transit.
+    `declared_cost` is the cost of the path that its attach declares. `base` is the base link to the
+    same destination if this is an additional link for a `lane`, else None. A transit has only one
+    link, with the lane of the transit.
     """
 
     def __init__(

@@ -31,7 +31,7 @@ class PassingTrees:
         return self._open.get(_place(subtree)) is subtree
 
     def find(self, address: Address, root: str, digest: bytes) -> MulticastTree | None:
-        """Return the tree that a further link for the branch with this digest joins, or None."""
+        """Return the tree with this root and digest that further links may join, or None."""
         return self._open.get((address, root, digest))
 
     def at(self, address: Address) -> Collection[MulticastTree]:

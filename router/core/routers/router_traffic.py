@@ -28,9 +28,10 @@ MOST_PASSED: Final = 10_000
 
 
 def link_over(counters: Counters, link: Link) -> None:
-    """Count a link's deliveries as traffic of routers or of containers, if the peer is one of them.
+    """Count a link's deliveries as traffic of routers or of containers.
 
-    Call it once for the counters of the link's address, when the link leaves that address.
+    The role of the link's connection says which; links of clients are not counted. Call this once
+    for the counters of the link's address, when the link leaves that address.
     """
     role = link.session.connection.settings.role
     if role in ROUTERS:
@@ -127,6 +128,6 @@ def _links(address: Address) -> Iterator[Link]:
 
 
 def _begun(link: Link) -> int:
-    """Return how many deliveries of a link have begun: all except one that has no address yet."""
+    """Return how many deliveries of a link have an address; the current one may not have it yet."""
     current = link.current
     return int(link.deliveries) - (current is not None and current.address is None)

@@ -28,7 +28,7 @@ class JoinedNetwork(Protocol):
 
     @property
     def edges(self) -> Edges | None:
-        """Return what is known of edge routers; None if the router is not an edge and has none."""
+        """Return what this router knows of edge routers; None for a standalone router."""
 
 
 def why_unreachable(network: JoinedNetwork, name: str) -> str | None:

@@ -17,9 +17,9 @@ def constant(value: object) -> Callable[[object], object]:
 
 
 class AttributesOf(Generic[E]):
-    """Factory of attributes for types whose entities are read from objects of one class.
+    """Factory of attributes whose values are read from objects of the class `E`.
 
-    `AttributesOf[LinkView]` declares that the readers take a `LinkView`.
+    For example, `AttributesOf[LinkView]` makes attributes that are read from a `LinkView`.
     """
 
     @staticmethod
@@ -38,6 +38,6 @@ class AttributesOf(Generic[E]):
     def integers(
         counts: Iterable[tuple[str, str, Callable[[E], object]]],
     ) -> Iterator[Attribute[E]]:
-        """Yield an integer attribute for each name, meaning and reader in `counts`."""
+        """Yield an integer attribute for each tuple of name, meaning and reader in `counts`."""
         for name, meaning, read in counts:
             yield Attribute(name, "integer", meaning, read)

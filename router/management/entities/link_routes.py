@@ -202,7 +202,10 @@ class LinkRouteAddress:
 
     @property
     def key(self) -> str:
-        """Return the pattern, preceded by a class letter: C or E for `in`, D or F for `out`."""
+        """Return the key as in Dispatch: a class letter, and the link route's prefix or pattern.
+
+        The letters C and D are for prefixes (`in` and `out`), E and F for patterns.
+        """
         return key_of(self.route)
 
     @property

@@ -47,12 +47,12 @@ class Node:
 
     @property
     def name(self) -> str:
-        """Return the name of the entity for this router."""
+        """Return the entity's name: `router.node/` and the router's id."""
         return f"router.node/{self.known.router}"
 
     @property
     def next_hop(self) -> str | None:
-        """Return the next hop as Dispatch does: None for a neighbour, (self) for the own router."""
+        """Return the next hop as in Dispatch: None for a neighbour, (self) for the local router."""
         if self.is_self:
             return SELF
         via = self.known.via
@@ -95,7 +95,7 @@ def other_nodes(router: RouterView) -> list[str]:
 def _origins(reach: RoutingState) -> dict[str, list[str]]:
     """Return, by destination, the routers whose messages to the destination pass this router.
 
-    Return nothing if there are so many routers that finding this out takes too long.
+    The result is empty if more than `MOST_ORIGINS` other routers can be reached.
     """
     found: dict[str, list[str]] = {}
     for root in sorted(reach.paths) if len(reach.paths) <= MOST_ORIGINS else ():

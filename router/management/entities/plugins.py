@@ -20,7 +20,7 @@ MOST_ENTITIES: Final = 10_000
 
 @attrs.frozen
 class PluginView:
-    """View of a configured plugin that the router knows."""
+    """View of the state of a configured plugin."""
 
     state: PluginState
 
@@ -117,7 +117,7 @@ def _reader(name: str) -> Callable[[_Entity], object]:
 def _source(plugins: Plugins, plugin: str, reported: ReportedType, kind: str) -> _Source:
     """Return a function that yields the entities of a reported type.
 
-    If the plugin's code raises meanwhile, the function stops the plugin.
+    If the plugin's code raises an exception, or an entity is invalid, the plugin is stopped.
     """
 
     def entities(_: object) -> Iterator[_Entity]:

@@ -1,4 +1,4 @@
-"""Entity type of the policy; there is no policy, so it never limits or denies anything."""
+"""Entity type of the policy, which limits and denies nothing: this router has no policies."""
 
 from __future__ import annotations
 

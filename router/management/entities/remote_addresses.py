@@ -31,7 +31,7 @@ class RemoteAddress:
 
     @property
     def distribution(self) -> str:
-        """Return the distribution announced by the first of the routers with receivers, by name."""
+        """Return the name of the distribution that the first of `remote_routers` has announced."""
         return TREATMENT_NAMES[self.interests[self.remote_routers[0]].treatment]
 
     @property
@@ -43,7 +43,7 @@ class RemoteAddress:
 def remote_addresses(router: RouterView) -> Iterator[RemoteAddress | None]:
     """Yield each address that has receivers at other routers only.
 
-    Yield None for every other key that other routers have announced, as a step without a result.
+    Yield None for each of the other announced keys, as a step without a result.
     """
     for key in list(router.observed.forwarder.reach.wanted):
         yield remote_address(router, key)

@@ -95,7 +95,7 @@ _HELD: Final[tuple[tuple[str, str, Callable[[RouterView], object]], ...]] = (
 
 
 def _router_setting(attribute: Attribute[object]) -> Attribute[RouterView]:
-    """Return the attribute of a router setting, changed so that it is read from a `RouterView`."""
+    """Return an attribute of the router's settings, with a reader that takes a `RouterView`."""
     own_id = attribute.name == "id"
 
     def read(router: RouterView) -> object:

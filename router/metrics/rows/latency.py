@@ -1,7 +1,7 @@
 """Metrics of how long deliveries take until they are sent on, and until they are settled.
 
-Histograms have a series for each bound. For the whole router, each decade has three bounds. For an
-address, there are only whole decades, and no histogram before the first measurement.
+A histogram has a series for each bound. For the whole router, each decade has three bounds. For an
+address, each decade has one bound, and there is no histogram before the first measurement.
 """
 
 from __future__ import annotations

@@ -15,7 +15,10 @@ VERSION: Final = 1
 def as_data(
     observed: Observed, proposals: Sequence[Proposal], made: datetime, valid: timedelta
 ) -> dict[str, Any]:
-    """Return advice, with the measurements behind it, as JSON data; `made` needs a time zone."""
+    """Return advice, and the measurements that it is based on, as JSON data.
+
+    `made`, the time of the advice, must have a time zone.
+    """
     return {
         "version": VERSION,
         "made": made.isoformat(timespec="seconds"),

@@ -11,9 +11,9 @@ from router_spark.advising.routes import Pair
 class Direction:
     """Measurements of one direction of a line, from the messages that were sampled there.
 
-    `per_s` is the rate of all messages, estimated from the samples and their shares. One round trip
-    in ten takes less than `least_ms`; `mean_ms` is the mean. If `is_now` is false, no message has
-    passed the line since costs last changed, and all values are from before that change.
+    `per_s` is the estimated rate of all messages, sampled or not. One round trip in ten takes less
+    than `least_ms`; `mean_ms` is the mean. If `is_now` is false, no message was sampled since costs
+    last changed, and all values are from before that change.
     """
 
     samples: int
@@ -70,8 +70,8 @@ class Measured:
 class Demand:
     """Demand for routes: messages that enter the network at `ingress` and leave it at `egress`.
 
-    `now` is the time on lines that was measured after the last change of costs. `before` is the
-    time that was measured between the last two changes.
+    `now` is the mean time that these messages have spent on lines since the last change of costs.
+    `before` is the mean time between the last two changes. Each is None if nothing was measured.
     """
 
     ingress: str

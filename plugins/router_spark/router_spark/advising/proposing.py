@@ -36,10 +36,9 @@ CERTAIN: Final = 3.0
 class Bounds:
     """Limits for advice.
 
-    `step` is the largest factor by which a cost is multiplied or divided. `least_samples` is how
-    many samples of the moved messages a change requires, and `gain` is the minimum share of the
-    time of messages that it saves. With `only_measured`, no message is routed over a line without
-    measurements.
+    A cost is multiplied or divided by at most `step`. A change must be based on at least
+    `least_samples` sampled messages, and must save at least the share `gain` of the mean time of
+    messages. With `only_measured`, no message is routed over a line without measurements.
     """
 
     step: float = 2.0
@@ -71,7 +70,7 @@ class Proposal:
 
 
 def propose(observed: Observed, bounds: Bounds) -> list[Proposal]:
-    """Return proposals to undo the last changes if they did harm, otherwise at most one new one.
+    """Return proposals to undo the last changes if these did harm, otherwise the best new proposal.
 
     The list is empty if no change is worthwhile.
     """
@@ -177,7 +176,7 @@ def _best(observed: Observed, bounds: Bounds) -> Proposal | None:
 
 
 def _order(proposal: Proposal) -> tuple[float, float, bool, Pair]:
-    """Return a sort key: the shortest time first, then the smallest change, then lower costs."""
+    """Return a sort key: the least predicted time, then the smallest change, then lower costs."""
     line, target = proposal.line, proposal.target
     return proposal.then_ms, abs(math.log(target / line.cost)), target > line.cost, line.pair
 
@@ -220,7 +219,10 @@ def _proposals(model: Model, line: Line, bounds: Bounds) -> Iterator[Proposal]:
 
 
 def bounded(cost: int, target: int, step: float) -> int:
-    """Return the next cost on the way to a target, with a factor of at most `step`."""
+    """Return the cost closest to `target` that is at most `step` times higher or lower than `cost`.
+
+    A small cost changes by 1, even if that is more than `step` allows.
+    """
     if target > cost:
         return min(target, max(cost + 1, int(cost * step)), HIGHEST_COST)
     return max(target, min(cost - 1, math.ceil(cost / step)), 1)

@@ -45,7 +45,7 @@ def _leaving(model: Model, line: Pair) -> Iterator[int]:
 
 
 def _coming(model: Model, line: Pair) -> Iterator[int]:
-    """Yield, for each other demand, the line's highest cost that makes a path over it cheaper."""
+    """Yield, for each demand not on the line, the highest cost at which the line attracts it."""
     first, second = (model.now.tree(end).cost for end in line)
     for demand in model.demands:
         now = model.now.tree(demand.ingress).cost.get(demand.egress)

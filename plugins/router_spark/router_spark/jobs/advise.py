@@ -189,9 +189,9 @@ def _in_phases(
 
 
 def _by_direction(passed: DataFrame, keys: Sequence[str]) -> list[Row]:
-    """Return counts and times of each direction of a line in each phase, oldest phase first.
+    """Return the samples, round trips and period of each direction of a line, by phase.
 
-    `_in_phases` explains phases.
+    The oldest phase is first; `_in_phases` explains phases.
     """
     round_trip_ms = sf.col("round_trip_ns") / NS_A_MS
     arrived_us = sf.unix_micros("arrived")
@@ -242,7 +242,7 @@ def _demands(
 ) -> dict[Case, list[Demand]]:
     """Return, by values of `keys`, the messages from each router of entry to each router of exit.
 
-    Messages are omitted if one of their passages has no row, or if they go to several receivers.
+    Messages are omitted if `passed` lacks a hop of their path, or if they go to several receivers.
     """
     journeys = (
         passed.groupBy(*keys, "trace_id")

@@ -114,7 +114,10 @@ def _student(freedom: Column) -> Column:
 
 
 def _time(holds: Column, u: Column) -> Column:
-    """Return the time `u` hours after the mean time; null if not `holds`, or after ten years."""
+    """Return the time `u` hours after the mean time of the data.
+
+    The time is null if `holds` is false, or if it is more than ten years after the data.
+    """
     from_end = sf.col("mean_x") + u
     near = holds & (from_end < FARTHEST_HOURS)
     seconds = sf.unix_seconds("last") + sf.round(from_end * HOUR_S)

@@ -181,7 +181,10 @@ def _mean(value: str, phase: Column, where: Column | None = None) -> Column:
 
 
 def _shift(where: Column) -> Column:
-    """Return how much the mean transit time in one direction has risen, by the wall clocks."""
+    """Return how much the mean one-way time has risen, by wall clocks.
+
+    Only passages for which `where` is true count.
+    """
     return _mean("under_way", sf.lit(1), where) - _mean("under_way", sf.lit(0), where)
 
 

@@ -184,15 +184,15 @@ def _slow_routers(at: DataFrame, keys: Sequence[str]) -> DataFrame:
 def _slow_elements(parts: DataFrame, at: DataFrame, keys: Sequence[str]) -> DataFrame:
     """Return the lines and receivers that are slow by themselves, each with its kind.
 
-    The routers at a line's ends, and the router of a receiver, must be neither slow nor doubtful.
-    `router_spark.jobs.cause_elements.routers` explains these words, and the words still and floor.
+    A line or receiver is omitted if one of its routers is slow or doubtful. The terms slow,
+    doubtful, still and floor are those of `router_spark.jobs.cause_elements.routers`.
 
-    A line is slow if neither of its routers can be the cause. A router cannot be the cause if it
-    has another line that is still. Nor can it be the cause if the floor of messages sent to it over
-    the slow line has risen and the times of its receivers have not: a router that stalls may delay
-    all messages that it sends, but not all messages sent to it.
+    A line is slow if neither of its routers can be the cause. A router is not the cause if it has a
+    line that is still. It is not the cause either if the floor of messages sent to it over the slow
+    line has risen, but the times of the router's receivers have not. (A router that stalls may
+    delay all messages that it sends, but not all messages that are sent to it.)
 
-    A receiver is slow if its floor has risen; otherwise messages may have reached it in bursts.
+    A receiver is slow only if its floor has risen. A risen mean may be due to bursts of messages.
     """
     nothing, no = sf.lit(0), sf.lit(False)
     receivers = (
@@ -364,9 +364,9 @@ def _wrong_costs(
 
 
 def _with_unknown(named: DataFrame, addresses: DataFrame, keys: Sequence[str]) -> DataFrame:
-    """Add a row for each network without a cause: `unknown` if acceptance or latency got worse.
+    """Add a row for each network without a cause other than `clock-skew`.
 
-    Otherwise, its kind is `none`.
+    The kind of the row is `unknown` if acceptance or latency got worse, otherwise `none`.
     """
     symptoms = addresses.groupBy(*keys).agg(
         sf.count_if("has_dropped").alias("dropped"), sf.count_if("has_risen").alias("risen")

@@ -17,8 +17,8 @@ KEYS: Final = ("router", "next_container", "address")
 def by_hour(deliveries: DataFrame, size: int = SIZE) -> DataFrame:
     """Return latencies for each router, next container, address and hour.
 
-    Returns the keys, `hour`, and both for `forward_ns` and for `settle_ns` the number of values, a
-    KLL sketch of them, and p50, p95 and p99. Without values, sketch and quantiles are null.
+    `forward_ns` and `settle_ns` have five columns each: the number of values, p50, p95, p99, and a
+    KLL sketch of the values. If there are no values, the sketch and the quantiles are null.
     """
     rows = deliveries.select(
         "router",

@@ -10,7 +10,7 @@ RANKS = ("p50", "p95", "p99")
 
 
 def outcomes_over_time(flows: DataFrame, step_s: int) -> DataFrame:
-    """Count deliveries from clients, and those that were not accepted, by time step.
+    """Count deliveries from clients by time step: all, rejected, released and modified.
 
     `time_s` is the start of a step, in seconds since 1970.
     """

@@ -23,7 +23,8 @@ def passages(
     compares the wall clocks of both routers.
 
     Only connections with one of `roles` are included, and only messages whose outcome was decided
-    by their receiver. Messages that pass twice are omitted, since their rows cannot be told apart.
+    by their receiver. If a message has two passages with the same hop, sender and receiver, both
+    are omitted, since their rows cannot be told apart.
     """
     arrived_us = sf.unix_micros("arrived")
     nothing = sf.lit(None).cast("long")

@@ -66,7 +66,9 @@ def _names(deliveries: DataFrame) -> DataFrame:
 
 
 def _coded(deliveries: DataFrame, names: DataFrame) -> DataFrame:
-    """Return a row of few numbers for each delivery: `passage`, and values of the first router.
+    """Return `trace_id`, `passage`, `arrived` and `settle_ns` of each delivery.
+
+    `arrived` and `settle_ns` are null except at the first hop.
 
     A passage is a number. It has the hop in its high bits, so that the greatest passage is that of
     the last hop. Next are the code of the router, the code of the next router plus 1 (0 if there is

@@ -69,9 +69,9 @@ def _of_clients(rows: DataFrame, role: str) -> DataFrame:
 def _counted(deliveries: DataFrame) -> DataFrame:
     """Count rows by origin, address, share and destination, in one pass.
 
-    `leaving` is the number of rows at the last hop, from which messages are sent to a client, the
-    destination. Rows at the first hop are counted with a null destination, so that messages that
-    reach no client have a row too.
+    The destination is the client to which a router sent the message, and `leaving` is the number of
+    rows with a destination. Rows without a destination are counted at the first hop only, so that
+    messages that reach no client have a row too.
     """
     leaves = sf.col("out_role").isin(*CLIENT_ROLES)
     enters = sf.col("in_role").isin(*CLIENT_ROLES) & (sf.col("hop") == 1)
@@ -86,11 +86,11 @@ def _counted(deliveries: DataFrame) -> DataFrame:
 
 
 def _traces(deliveries: DataFrame) -> DataFrame:
-    """Return the number of sampled messages, by the hash of their columns `SENT`.
+    """Return the number of sampled messages for each origin, address and share.
 
-    A message to several receivers has a row for each of them, so distinct messages are counted, not
-    rows. They are told apart by 64-bit hashes. (Of ten million messages, one is missed by chance
-    with a probability of three in a million.)
+    `group` is a hash of these three values. A message to several receivers has a row for each of
+    them, so distinct 64-bit hashes of `trace_id` are counted instead of rows. (Of ten million
+    messages, one is missed by chance with a probability of three in a million.)
     """
     # This shuffle is the most expensive part of the job, so its rows are only two hashes. They are
     # not aggregated before it, because hardly any message has several rows.
@@ -106,11 +106,11 @@ def _traces(deliveries: DataFrame) -> DataFrame:
 
 
 def _cells(counted: DataFrame, traces: DataFrame) -> DataFrame:
-    """Return the estimates, by origin, address and destination.
+    """Estimate deliveries and octets by origin, address and destination.
 
-    Only the sums of `sent_estimate` and of `sent_variance` over all rows of an origin and address
-    have a meaning: they are for all messages from that origin to that address. Some rows have no
-    `sampled` deliveries and only contribute to these sums.
+    The sum of `sent_estimate` over all rows of an origin and address is the estimate for all
+    messages from that origin to that address. A single value has no meaning. The same holds for
+    `sent_variance`. Rows without `sampled` deliveries only contribute to these sums.
     """
     group = Window.partitionBy(*SENT).orderBy("destination")
     is_first = sf.row_number().over(group) == 1
@@ -148,9 +148,9 @@ def _fit_to_sent(cells: DataFrame, sent: DataFrame) -> DataFrame:
     The sample then only determines how this number is divided, so a container with one receiver has
     no error at all. The error is the linearised error of a ratio.
 
-    Estimates are scaled by container and `margin`, which is the address. The margin is null for a
-    container that also has an anonymous sender: flow records do not show the addresses to which it
-    has sent on that link.
+    All estimates with the same container and `margin` are scaled by the same factor. The margin is
+    the address, or null if the container also has an anonymous sender: flow records do not show to
+    which addresses the container has sent on that link.
     """
     by_container = Window.partitionBy("origin_container")
     by_margin = Window.partitionBy("origin_container", "margin")
