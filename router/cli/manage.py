@@ -103,7 +103,7 @@ class ManageRequest:
 )
 @target_options
 def manage(target: RouterTarget, operation: str, indent: int, **given: Unpack[Given]) -> None:
-    """Perform a management OPERATION at a router, and print the response as JSON.
+    """Perform a management OPERATION on a router, and print the response as JSON.
 
     \b
     query [ATTRIBUTE]...           show the entities of a --type, or all

@@ -195,9 +195,9 @@ class Session:
         return False
 
     def awaits_credit(self) -> bool:
-        """Return whether the sender that last used up its credit still waits for more.
+        """Return whether the sender that most recently used up its credit still waits for more.
 
-        The sender waits if its link has no credit, and all deliveries on the link are settled.
+        It waits while its link has neither credit nor unsettled deliveries.
         """
         link = self.local_links.get(self.no_credit_handle)
         return link is not None and link.credit == 0 and link.unsettled == 0

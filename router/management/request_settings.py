@@ -54,9 +54,9 @@ def new_settings(entity_type: AnyEntityType, given: Given) -> object:
 
 
 def changed_settings(entity_type: AnyEntityType, settings: Any, given: Given) -> object:
-    """Return an entity's settings with the values of a request; null stands for the default.
+    """Return an entity's settings, changed as a request asks; null stands for the default.
 
-    Any attribute may be given with its present value. Raise Refused if a value is not allowed.
+    Raise Refused if a value is not allowed, or if it would change a fixed or read-only attribute.
     """
     values: dict[str, object] = {}
     for name, value in given.items():

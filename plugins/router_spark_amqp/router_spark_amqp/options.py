@@ -163,7 +163,7 @@ def _check_together(options: Options) -> None:
             " all executors can access, and that no other query uses"
         )
     if options.delivery is Delivery.HOLD and options.spool_directory is not None:
-        raise OptionError("option spoolDirectory is for delivery spool, but delivery is hold")
+        raise OptionError("option spoolDirectory requires delivery=spool, but delivery=hold is set")
     if options.stream_credit < options.rows_per_batch:
         raise OptionError(
             f"option credit is {options.credit}: it must be at least {options.rows_per_batch}"

@@ -72,7 +72,10 @@ class DuplicateIds:
         return sum(map(len, self._heard.values())) + len(self._states.replaced)
 
     def waiting(self) -> list[Withdrawal]:
-        """Return the withdrawals that are not believed yet, as the older router was not seen."""
+        """Return the withdrawals that are not believed yet.
+
+        Each is believed once this router can reach the older router that it names.
+        """
         return [each for several in self._waiting.values() for each in several]
 
     # Messages and their effects.

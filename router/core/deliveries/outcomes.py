@@ -42,7 +42,7 @@ class OutcomeObserver(Protocol):
 
 
 class OutcomeCounter:
-    """Counter of outcomes, with the current run of deliveries whose links and outcome are equal."""
+    """Counter of outcomes; consecutive deliveries with equal links and outcome count at once."""
 
     def __init__(self, turn: Turn) -> None:
         self.turn = turn

@@ -234,7 +234,7 @@ class Multicast:
         self._pending.forget_lost()
 
     def _charged(self) -> Iterator[None]:
-        """Count the last work as steps: yield once, and once more for each unit of `take_work`."""
+        """Yield once, and once more for each unit of work done since, as `take_work` returns it."""
         for _ in range(1 + self.take_work()):
             yield
 

@@ -109,7 +109,7 @@ def test_there_is_credit_for_two_batches() -> None:
             "option connectTimeoutSeconds is 'nan': it must be above 0",
         ),
         ({**URL, "spoolDirectory": "x"}, "option spoolDirectory is 'x': it must be an absolut"),
-        ({**URL, "spoolDirectory": "/x"}, "option spoolDirectory is for delivery spool"),
+        ({**URL, "spoolDirectory": "/x"}, "option spoolDirectory requires delivery=spool"),
         ({**URL, "delivery": "spool"}, "option spoolDirectory is missing: delivery spool needs"),
         ({**URL, "credit": "5"}, "option credit is 5: it must be at least 10000 (maxRows"),
         ({**URL, "format": "avro"}, "option avroSchema is missing"),

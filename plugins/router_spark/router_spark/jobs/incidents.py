@@ -27,8 +27,8 @@ class Kind:
     """Kind of incident, which consists of at least `least` events of the kind `event`.
 
     `subject` is the column whose value these events have in common at one router. It is None if the
-    incident is one of the network as a whole. `names` is an array of names from each event, such as
-    containers; an incident lists the names of all its events.
+    incident is one of the network as a whole. `names` is a column with an array of names, such as
+    those of containers; an incident lists the names of all its events.
     """
 
     incident: str

@@ -70,8 +70,8 @@ def _counted(deliveries: DataFrame) -> DataFrame:
     """Count rows by origin, address, share and destination, in one pass.
 
     The destination is the client to which a router sent the message, and `leaving` is the number of
-    rows with a destination. Rows without a destination are counted at the first hop only, so that
-    messages that reach no client have a row too.
+    rows with a destination. Messages that reach no client need a row too, so rows without a
+    destination are also counted, but only at the first hop.
     """
     leaves = sf.col("out_role").isin(*CLIENT_ROLES)
     enters = sf.col("in_role").isin(*CLIENT_ROLES) & (sf.col("hop") == 1)
