@@ -415,7 +415,7 @@ def test_without_groups_the_answer_is_the_same(
 @pytest.mark.parametrize("open_end", [Period(at(0), None), Period(None, at(100))])
 def test_periods_need_their_limits(spark: SparkSession, open_end: Period) -> None:
     frames = [frame(spark, dataset, []) for dataset in (FLOWS, DELIVERIES, EVENTS)]
-    with pytest.raises(ValueError, match="need a start and an end"):
+    with pytest.raises(ValueError, match="needs a start and an end"):
         causes(frames[0], frames[1], frames[2], open_end, AFTER)
 
 
