@@ -1,4 +1,4 @@
-"""How commands that talk to a router end: exit codes, signals, and closed output pipes.
+"""Ways in which commands that talk to a router end: exit codes, signals, closed output pipes.
 
 The exit code is 0 if everything was done, 1 if something was not done or the answer is no, 2 for an
 invalid command line, 3 if a connection, link or response was missing or was lost, 130 after SIGINT,

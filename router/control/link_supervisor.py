@@ -127,8 +127,7 @@ class _ConnectionLines(Generic[L]):
         self.all: ListedTable[L, None] = ListedTable()
         self.waiting: deque[L] = deque()
         self.under_way: set[L] = set()
-        # whether a task attempts the waiting lines, in this turn or in later ones
-        self.is_going_on = False
+        self.attempts = DeferredPass(MAX_ATTACHES)
 
 
 class LinkSupervisor(Generic[L]):
@@ -155,7 +154,7 @@ class LinkSupervisor(Generic[L]):
         self._timers: list[tuple[float, int, L]] = []
         self._moments = itertools.count()
         self._numbers = itertools.count(1)
-        self._check = DeferredPass(self._check_due, ITEMS_PER_STEP)
+        self._check = DeferredPass(ITEMS_PER_STEP)
         # number of attempts, and of failures
         self.attempts = 0
         self.failures = 0
@@ -240,9 +239,8 @@ class LinkSupervisor(Generic[L]):
     def _go_on(self, connection: Connection) -> None:
         """Begin to attach the waiting links of a connection, up to `MAX_ATTACHES` at a time."""
         lines = self._lines_by_connection.get(connection)
-        if lines is not None and not lines.is_going_on:
-            lines.is_going_on = True
-            self.forwarder.turn.deferred.run_steps(self._attempts(lines), MAX_ATTACHES)
+        if lines is not None:
+            lines.attempts.start(self.forwarder.turn.deferred, self._attempts(lines))
 
     def _attempts(self, lines: _ConnectionLines[L]) -> Iterator[None]:
         """Begin to attach the waiting links of one connection, one link in each step."""
@@ -252,7 +250,6 @@ class LinkSupervisor(Generic[L]):
             if not line.is_over and line not in self.leaving:
                 self._attempt(line, lines)
             yield
-        lines.is_going_on = False
 
     def _attempt(self, line: L, lines: _ConnectionLines[L]) -> None:
         connection = line.connection
@@ -323,7 +320,7 @@ class LinkSupervisor(Generic[L]):
 
     def tick(self, now: float) -> None:
         """Do all work that is due; with very many links, some of it is done in later turns."""
-        self._check.start(self.forwarder.turn.deferred)
+        self._check.start(self.forwarder.turn.deferred, self._check_due())
 
     def _check_due(self) -> Iterator[None]:
         """Handle each link whose timer has expired, and each link that quiesces."""

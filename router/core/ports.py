@@ -135,7 +135,7 @@ class RepeatedTask(Protocol):
     """Task that shares an address's credit in later turns (`Sharing` of `credit` and `across`)."""
 
     is_again_due: bool
-    """Whether something has changed since the task began, so that it has to begin again."""
+    """True if something has changed since the task began, so that it has to begin again."""
 
     def step(self) -> bool:
         """Do one step; return whether anything is left to do."""
@@ -145,14 +145,14 @@ class RelatedSharing(Protocol):
     """Task that shares credit if an address has an exchange or a fallback (`related_credit`)."""
 
     is_outdated: bool
-    """Whether something has changed since the task began, so that it has to begin again."""
+    """True if something has changed since the task began, so that it has to begin again."""
 
 
 class Refusing(Protocol):
     """Task that rejects waiting messages that are too large (`max_message_size`)."""
 
     is_due_again: bool
-    """Whether another receiver has left since the task began."""
+    """True if another receiver has left since the task began."""
 
     def begin(self) -> None:
         """Start the check of the waiting messages."""

@@ -139,25 +139,21 @@ class Deferred:
 class DeferredPass:
     """Pass over items in steps; a new pass does not start before the last one is finished.
 
-    `steps` returns an iterator that does one step each time it is advanced. The first `at_once`
-    steps of a pass are done immediately, the others in later turns.
+    The first `at_once` steps of a pass are done immediately, the others in later turns.
     """
 
-    def __init__(
-        self, steps: Callable[[], Iterable[object]], at_once: int = CHANGES_AT_ONCE
-    ) -> None:
+    def __init__(self, at_once: int = CHANGES_AT_ONCE) -> None:
         self.is_running = False
-        self._steps = steps
         self._at_once = at_once
 
-    def start(self, deferred: Deferred) -> None:
-        """Start a pass, unless one is running."""
+    def start(self, deferred: Deferred, steps: Iterable[object]) -> None:
+        """Start a pass, which does a step each time `steps` is advanced, unless one is running."""
         if not self.is_running:
             self.is_running = True
-            deferred.run_steps(self._run(), self._at_once)
+            deferred.run_steps(self._run(steps), self._at_once)
 
-    def _run(self) -> Iterator[object]:
-        yield from self._steps()
+    def _run(self, steps: Iterable[object]) -> Iterator[object]:
+        yield from steps
         self.is_running = False
 
 

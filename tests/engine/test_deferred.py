@@ -132,15 +132,15 @@ def test_a_pass_starts_only_when_the_last_one_is_over() -> None:
         for _ in range(3 * ITEMS_PER_STEP):
             yield
 
-    checks = DeferredPass(steps, at_once=ITEMS_PER_STEP)
+    checks = DeferredPass(at_once=ITEMS_PER_STEP)
     running = []
     for _ in range(2):
-        checks.start(deferred)
+        checks.start(deferred, steps())
         running.append(checks.is_running)
     assert started == [0]
     while deferred.step():
         pass
     running.append(checks.is_running)
     assert running == [True, True, False]
-    checks.start(deferred)
+    checks.start(deferred, steps())
     assert started == [0, 1]

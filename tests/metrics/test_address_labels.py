@@ -168,6 +168,8 @@ def read_after(
             series = ingress(take_reading(hub, labels, none, 0.0))
             assert sum(series.values()) == table.total().ingress
             yield series
+        elif step == "limit":
+            labels.limit = count
         else:
             change(table, step, name, count)
 
@@ -188,21 +190,16 @@ def test_no_series_ever_ends_or_falls(steps: list[tuple[str, str, int]], limit: 
 def test_no_series_falls_when_the_limit_changes(
     periods: list[tuple[list[tuple[str, str, int]], int]],
 ) -> None:
-    table = new_table()
-    hub = RouterHub(table, 2**20, 65536)
-    labels, none = AddressLabels(table, 0), ConnectionLabels(hub, 0)
+    steps = [
+        step
+        for before, limit in periods
+        for step in (*before, ("read", "", 0), ("limit", "", limit))
+    ]
     before: dict[str, int] = {}
-    for steps, limit in periods:
-        labels.limit = limit
-        for step, name, count in [*steps, ("read", "", 0)]:
-            if step != "read":
-                change(table, step, name, count)
-                continue
-            series = ingress(take_reading(hub, labels, none, 0.0))
-            assert sum(series.values()) == table.total().ingress
-            for label, value in before.items():
-                assert series[label] >= value
-            before = series
+    for series in read_after(new_table(), 0, steps):
+        for label, value in before.items():
+            assert series[label] >= value
+        before = series
 
 
 def test_addresses_get_labels_when_the_limit_is_raised() -> None:

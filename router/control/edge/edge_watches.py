@@ -26,7 +26,7 @@ from router.core.routers.routing_state import (
     MOBILE,
     mobile_key,
 )
-from router.engine.deferred import CHANGES_AT_ONCE, pop_items
+from router.engine.deferred import CHANGES_AT_ONCE, DeferredPass, pop_items
 from router.errors import AmqpError
 
 # Most addresses that an edge watches. For all others the edge assumes consumers: if there are none,
@@ -74,7 +74,7 @@ class EdgeWatches:
         # keys to examine, and changes to send at the end of the turn
         self.due: dict[str, None] = {}
         self.changed: list[InteriorAddress] = []
-        self.is_looked_at = False
+        self.check = DeferredPass()
 
 
 class Watches:
@@ -89,7 +89,7 @@ class Watches:
         self._due: dict[EdgeWatches, None] = {}
         # prefixes of keys to examine again
         self._starts: dict[str, None] = {}
-        self._is_noting = False
+        self._noting = DeferredPass()
         forwarder.reach.on_wanted.append(self.key_changed)
         forwarder.reach.on_paths.append(self.paths_changed)
 
@@ -175,9 +175,7 @@ class Watches:
         """Examine watched addresses at routers and edges again if their keys begin with `start`."""
         if self._placed:
             self._starts[start] = None
-            if not self._is_noting:
-                self._is_noting = True
-                self.forwarder.turn.deferred.run_steps(self._note_placed())
+            self._noting.start(self.forwarder.turn.deferred, self._note_placed())
 
     def _note_placed(self) -> Iterator[None]:
         while self._starts:
@@ -187,7 +185,6 @@ class Watches:
                     for watcher in self.by_key.get(key, ()):
                         self._note(watcher, key)
                 yield
-        self._is_noting = False
 
     def _note(self, watcher: EdgeWatches, key: str) -> None:
         watcher.due[key] = None
@@ -207,17 +204,16 @@ class Watches:
             return
         due, self._due = self._due, {}
         for watcher in due:
-            if watcher.due and not watcher.is_looked_at:
-                watcher.is_looked_at = True
-                self.forwarder.turn.deferred.run_steps(self._look_at_due(watcher))
-            if watcher.is_looked_at and len(watcher.changed) < KEYS_A_STEP:
+            if watcher.due:
+                watcher.check.start(self.forwarder.turn.deferred, self._check_due(watcher))
+            if watcher.check.is_running and len(watcher.changed) < KEYS_A_STEP:
                 # wait until there are more changes for one message
                 continue
             changed, watcher.changed = watcher.changed, []
             for message in reached(changed):
                 watcher.send(message)
 
-    def _look_at_due(self, watcher: EdgeWatches) -> Iterator[None]:
+    def _check_due(self, watcher: EdgeWatches) -> Iterator[None]:
         """Queue a report on each address in `watcher.due`, unless its state is already reported."""
         while watcher.due:
             keys, watcher.due = watcher.due, {}
@@ -231,7 +227,6 @@ class Watches:
                 yield
                 # each key takes as much work as two ordinary steps
                 yield
-        watcher.is_looked_at = False
         if watcher.changed:
             self._note_watcher(watcher)
 

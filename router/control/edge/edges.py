@@ -94,8 +94,8 @@ class Edges:
         # addresses that a pass over all addresses in use has yet to check
         self._again: list[Address] = []
         self._starts: tuple[str, ...] = ()
-        self._updates = DeferredPass(self._update_due)
-        self._idle_check = DeferredPass(self._check_due)
+        self._updates = DeferredPass()
+        self._idle_check = DeferredPass()
         # number of connections that were closed because the edge was silent
         self.silent = 0
 
@@ -256,7 +256,7 @@ class Edges:
     def finish(self) -> None:
         """Process the changes of this turn. Call this at the end of the turn."""
         if self._due or self._moved:
-            self._updates.start(self.forwarder.turn.deferred)
+            self._updates.start(self.forwarder.turn.deferred, self._update_due())
         self.watching.send_changes()
         self.routes.finish()
 
@@ -301,7 +301,7 @@ class Edges:
             if self.by_connection.get(edge.connection) is edge:
                 self._check(edge, now)
         if self._first_idle() is not None:
-            self._idle_check.start(self.forwarder.turn.deferred)
+            self._idle_check.start(self.forwarder.turn.deferred, self._check_due())
         self.lines.tick(now)
 
     def _check_due(self) -> Iterator[None]:

@@ -86,8 +86,8 @@ class Proxies:
         self._then: list[Callable[[], list[str | Address]]] = []
         # due keys whose treatment at the interior has changed
         self._treated_anew: ListedTable[str, None] = ListedTable()
-        self._updates = DeferredPass(self._update_due)
-        self._check = DeferredPass(self._check_due)
+        self._updates = DeferredPass()
+        self._check = DeferredPass()
         self.holding.emptied = self._hold_emptied
 
     # Events.
@@ -254,7 +254,7 @@ class Proxies:
         """Process the changes of this turn. Call this at the end of the turn."""
         self.forwarder.network.outward.lanes.finish()
         if self._due or self._once_more:
-            self._updates.start(self.forwarder.turn.deferred)
+            self._updates.start(self.forwarder.turn.deferred, self._update_due())
         # collect very many removals into few messages
         waits = self._check.is_running and len(self._news) < KEYS_A_STEP
         if self._news and (not waits or any(self._news.values())):
@@ -300,7 +300,7 @@ class Proxies:
     def tick(self, now: float) -> None:
         """Do all work that is due."""
         if any(map(self._first_of, (self.idle, self._asked))):
-            self._check.start(self.forwarder.turn.deferred)
+            self._check.start(self.forwarder.turn.deferred, self._check_due())
         self.lines.tick(now)
         self.forwarder.network.outward.tick()
         self.holding.tick(now)

@@ -11,7 +11,7 @@ unavailable keeps the links that it has, and accepts no others. None of this run
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from router.core.addresses import sources
@@ -22,6 +22,7 @@ from router.core.model.address import FALLBACK, MULTICAST, UNAVAILABLE, Address
 from router.core.model.patterns import PatternTree
 from router.core.model.waiting_queue import WaitingQueue
 from router.engine import attaching
+from router.engine.deferred import DeferredPass
 
 # How many addresses in use are examined in the turn in which rules change.
 ADDRESSES_AT_ONCE: Final = 512
@@ -34,7 +35,7 @@ class RuleUpdater:
         self._forwarder = forwarder
         # addresses in use whose treatment cannot be changed yet
         self.pending: dict[Address, None] = {}
-        self._is_checking = False
+        self._check = DeferredPass(ADDRESSES_AT_ONCE)
 
     def change_rules(
         self,
@@ -48,18 +49,18 @@ class RuleUpdater:
         before = rules.default
         rules.change(removed, added, default_treatment)
         if rules.default != before:
-            self._update(self._forwarder.table.addresses())
+            self._update()
             return
         changed: PatternTree[AddressRule] = PatternTree()
         for rule in (*removed, *added):
             changed.add(whole_pattern(rule), rule)
 
-        def look_at(address: Address) -> None:
+        def apply(address: Address) -> None:
             if address in self.pending or changed.match(address.name) is not None:
-                self._look_at(address)
+                self._apply(address)
 
         self._forwarder.turn.deferred.process_each(
-            self._forwarder.table.addresses(), look_at, at_once=ADDRESSES_AT_ONCE
+            self._forwarder.table.addresses(), apply, at_once=ADDRESSES_AT_ONCE
         )
 
     def replace_rules(self, rules: Rules) -> None:
@@ -67,7 +68,7 @@ class RuleUpdater:
         table = self._forwarder.table
         before, table.rules = table.rules, rules
         self._forwarder.turn.deferred.forget(before.pieces())
-        self._update(table.addresses())
+        self._update()
 
     def treat(self, address: Address) -> None:
         """Apply the current address rules to an address, at once or later; call it in a turn."""
@@ -76,20 +77,20 @@ class RuleUpdater:
 
     def go_on(self) -> None:
         """Apply the rules to `pending` addresses where this is possible now; call it in a turn."""
-        if not self._is_checking:
-            self._is_checking = True
-            self._update(iter(list(self.pending)), self._updated)
+        self._check.start(self._forwarder.turn.deferred, self._check_pending())
 
-    def _updated(self) -> None:
-        self._is_checking = False
+    def _check_pending(self) -> Iterator[None]:
+        for address in list(self.pending):
+            self._apply(address)
+            yield
 
-    def _update(self, addresses: Iterator[Address], over: Callable[[], None] | None = None) -> None:
-        """Apply the rules to some addresses; if there are very many, partly in later turns."""
+    def _update(self) -> None:
+        """Apply the rules to all addresses; if there are very many, partly in later turns."""
         self._forwarder.turn.deferred.process_each(
-            addresses, self._look_at, over, ADDRESSES_AT_ONCE
+            self._forwarder.table.addresses(), self._apply, at_once=ADDRESSES_AT_ONCE
         )
 
-    def _look_at(self, address: Address) -> None:
+    def _apply(self, address: Address) -> None:
         if not self._forwarder.table.is_in_use(address) or self._treat(address):
             self.pending.pop(address, None)
         else:

@@ -58,7 +58,7 @@ class Step:
     settled: bool = False
     aborted: bool = False
     resends: bool = False
-    """Whether the message is sent again: as the same delivery if `resumes`, else as a new one."""
+    """True if the message is sent again: as the same delivery if `resumes`, else as a new one."""
     resumes: bool = True
 
 

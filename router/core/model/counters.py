@@ -145,4 +145,5 @@ class Counters:
             self.settle_latency.subtract(other.settle_latency)
 
 
-NAMES = tuple(name for name in dir(Counters()) if isinstance(getattr(Counters(), name), int))
+_zero = Counters()
+NAMES = tuple(name for name in dir(_zero) if isinstance(getattr(_zero, name), int))

@@ -48,7 +48,7 @@ class FartherReceivers:
         self._due: deque[tuple[float, Address, Delivery]] = deque()
         # addresses whose messages are being sent on, in this turn or in later ones
         self._offering: set[Address] = set()
-        self._check = DeferredPass(self._check_due, ITEMS_PER_STEP)
+        self._check = DeferredPass(ITEMS_PER_STEP)
 
     def __len__(self) -> int:
         """Return how many messages wait."""
@@ -150,7 +150,7 @@ class FartherReceivers:
         If there are very many, later turns do the rest. Called at each periodic check.
         """
         if self._due or self._open:
-            self._check.start(self._network.forwarder.turn.deferred)
+            self._check.start(self._network.forwarder.turn.deferred, self._check_due())
 
     def _check_due(self) -> Iterator[None]:
         """Release overdue messages, and end links to farther routers that are no longer needed."""

@@ -110,7 +110,7 @@ class Holds:
         self.fullest = 0.0
         # called for each address where no message waits any more
         self.emptied: Callable[[Address], None] = lambda _: None
-        self._check = DeferredPass(self._check_due)
+        self._check = DeferredPass()
         # consumers need links, so holds have a connection and a session that are never opened
         settings = ConnectionSettings("hold")
         handler: Any = forwarder
@@ -158,7 +158,7 @@ class Holds:
     def tick(self, now: float) -> None:
         """Release messages that have waited too long or exceed the bounds."""
         if self.holds or self.held:
-            self._check.start(self.forwarder.turn.deferred)
+            self._check.start(self.forwarder.turn.deferred, self._check_due())
 
     def _check_due(self) -> Iterator[None]:
         """Check each hold that may have changed."""

@@ -68,7 +68,7 @@ class Multicast:
         self._noted: dict[MulticastTree | PendingTreeLink, None] = {}
         self._noted_keys: dict[str, None] = {}
         self._once_more = False
-        self._check = DeferredPass(self._check_due)
+        self._check = DeferredPass()
         # the work done since the last `take_work`, as a number of addresses; and the roots whose
         # trees were computed since paths changed
         self._work = 0
@@ -213,7 +213,7 @@ class Multicast:
 
     def tick(self, now: float) -> None:
         """Do all work that is due; called at each periodic check."""
-        self._check.start(self.forwarder.turn.deferred)
+        self._check.start(self.forwarder.turn.deferred, self._check_due())
 
     def _check_due(self) -> Iterator[None]:
         """Do all work that is due, in steps."""

@@ -91,7 +91,7 @@ class Network:
         self._again: list[Address] = []
         self._once_more = False
         self._have_paths_changed = False
-        self._check = DeferredPass(self._check_due, ITEMS_PER_STEP)
+        self._check = DeferredPass(ITEMS_PER_STEP)
         # how many links to other routers have been attached
         self.links_made = 0
 
@@ -432,7 +432,7 @@ class Network:
         self.farther.tick()
         self.outward.tick()
         if self.unserved or self.emptying:
-            self._check.start(self.forwarder.turn.deferred)
+            self._check.start(self.forwarder.turn.deferred, self._check_due())
         if self.multicast is not None:
             self.multicast.tick(now)
 

@@ -72,7 +72,7 @@ class OutboundLinks:
         self._moments: list[tuple[float, int, Way]] = []
         # these distinguish moments at the same time, because addresses cannot be compared
         self._numbers = count()
-        self._check = DeferredPass(self._check_due, ITEMS_PER_STEP)
+        self._check = DeferredPass(ITEMS_PER_STEP)
         # how often an attach had to be tried again later
         self.retries = 0
 
@@ -246,7 +246,7 @@ class OutboundLinks:
         If there are very many, the last ones are checked in later turns.
         """
         if self.leaving or self._moments or self._idle or self.lanes:
-            self._check.start(self._network.forwarder.turn.deferred)
+            self._check.start(self._network.forwarder.turn.deferred, self._check_due())
 
     def _check_due(self) -> Iterator[None]:
         """Check each link that is being given up, has failed, or may be idle."""

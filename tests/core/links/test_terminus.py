@@ -1,4 +1,4 @@
-"""What a terminus keeps of its deliveries while it has no link."""
+"""Deliveries of a terminus without a link, and their settlement."""
 
 from __future__ import annotations
 
