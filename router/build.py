@@ -92,8 +92,9 @@ def record(package_dir: Path = _PACKAGE_DIR) -> Record | None:
     """Return what the build hook recorded, or None in a source tree, for which no hook has run.
 
     The record has these keys: `compiled` (names of the compiled modules), `why` (the reason why
-    nothing was compiled, or an empty string), `sanitized` (whether address and undefined-behaviour
-    checks were compiled in), `sources` (see `source_hashes`).
+    nothing was compiled, or an empty string), `quick` (whether compiled with few optimisations, in
+    less time), `sanitized` (whether address and undefined-behaviour checks were compiled in),
+    `sources` (see `source_hashes`).
     """
     path = package_dir / RECORD_NAME
     if not path.is_file():
@@ -114,6 +115,8 @@ def describe(package_dir: Path = _PACKAGE_DIR) -> str:
     """Return a line that describes the build: its version, data plane, Python and location."""
     built = record(package_dir) or {}
     details = [f"data plane: {data_plane(package_dir)}"]
+    if built.get("quick") and built.get("compiled"):
+        details.append("quick build")
     if built.get("sanitized"):
         details.append("sanitized")
     if built.get("why"):

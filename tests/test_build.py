@@ -111,6 +111,12 @@ def test_a_sanitized_build_says_so(tmp_path: Path) -> None:
     assert "data plane: compiled, sanitized;" in build.describe(router)
 
 
+def test_a_quick_build_says_so(tmp_path: Path) -> None:
+    router = package(tmp_path, "router.amqp.decode", "router.core.forwarding.forward")
+    record(router, why="", compiled=["router.amqp.decode"], quick=True)
+    assert "data plane: compiled, quick build;" in build.describe(router)
+
+
 def test_the_running_build_describes_itself() -> None:
     line = build.describe()
     assert line.startswith(f"trioute {build.version()} (data plane: {build.data_plane()}")

@@ -7,6 +7,7 @@ changes, its dependencies are installed again when pyproject.toml changes, and t
 into it again when any of its sources changes. Builds:
 
     auto         compiled where that is possible, else interpreted, saying what that costs
+    quick        as auto, but compiled in half of the time, with fewer optimisations
     compiled     compiled, or an error
     interpreted  the same files, uncompiled
     sanitized    compiled with address and undefined-behaviour checks
@@ -35,6 +36,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 SWITCHES = {
     "auto": {},
+    "quick": {"TRIOUTE_QUICK": "1"},
     "compiled": {"TRIOUTE_COMPILE": "1"},
     "interpreted": {"TRIOUTE_COMPILE": "0"},
     "sanitized": {"TRIOUTE_COMPILE": "1", "TRIOUTE_SANITIZE": "1"},
@@ -166,7 +168,7 @@ def prepare(venv: Path, build: str, extra: str, *, use_oldest: bool) -> None:
         # apt-get fails if another one runs, also one that a script of this folder has started
         with locked(ROOT):
             need_venv()
-            if build != "auto" or extra:
+            if build not in ("auto", "quick") or extra:
                 need_compiler(extra)
         print(f"making {venv.name} ({build})", flush=True)
         shutil.rmtree(venv, ignore_errors=True)

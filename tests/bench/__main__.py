@@ -44,7 +44,7 @@ NOTHING: dict[str, Any] = {
 
 EPILOG = """\
 Every system runs on this machine and loopback alone. One is needed at least:
-  --trioute compiled=.venv/bin --trioute interpreted=.venv-dev/bin
+  --trioute compiled=.venv-test/bin --trioute interpreted=.venv-dev/bin
   --command 'other=other-router --listen 127.0.0.1:{port}'
   --port 5672 --pid 4711 --label another
 """
