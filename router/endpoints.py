@@ -12,7 +12,7 @@ connections that arrive meanwhile wait in the same listen queue
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,10 @@ import structlog
 import trio
 
 from router.amqp.redirects import Redirect
-from router.config.model import Configuration, ConnectorSettings, ListenerSettings
+from router.config.connectors import ConnectorSettings
+from router.config.listeners import ListenerSettings
+from router.config.model import Configuration
+from router.config.ssl_profiles import SslProfileSettings
 from router.config.users import Users
 from router.engine.connection import Connection
 from router.net.arrivals import accept_fairly
@@ -30,15 +33,24 @@ from router.net.connectors import AmqpConnector
 from router.net.listeners import AmqpListener, bind_sockets, close_sockets, read_users
 from router.net.redirect_chain import place_of, redirect_objection
 from router.net.router_hub import RouterHub
+from router.net.tls.contexts import ProfileUnusable
+from router.net.tls.profiles import ServerTls, certificate_expiries, renewed_server_tls
 
 if TYPE_CHECKING:
     from router.metrics.http import App, HttpListener
 
 log = structlog.get_logger("router.connector")
+tls_log = structlog.get_logger("router.listener")
+
+# How often the files of certificates are checked for changes.
+CERTIFICATE_CHECK_S = 10.0
 
 # Attributes of a connector that cannot change without a new connection: its target, and how the
 # router authenticates there.
-_OF_CONNECTION = ("host", "port", "role", "sasl_username", "sasl_mechanisms")
+_OF_CONNECTION = (
+    *("host", "port", "role", "sasl_username", "sasl_mechanisms"),
+    *("ssl_profile", "verify_hostname", "ssl_upgrade"),
+)
 
 
 @attrs.frozen
@@ -56,6 +68,9 @@ class RunningListener:
     settings: ListenerSettings
     sockets: list[trio.SocketListener]
     server: AmqpListener | HttpListener
+    tls: ServerTls | None = None
+    # why changed files of its certificates cannot be used
+    unusable: str = ""
     scope: trio.CancelScope = attrs.Factory(trio.CancelScope)
     # stops an HTTP server, which finishes responses under way
     stop: trio.Event = attrs.Factory(trio.Event)
@@ -71,6 +86,10 @@ class RunningListener:
         """Return the listener with the addresses at which it can be reached."""
         bound = tuple(s.socket.getsockname()[:2] for s in self.sockets)
         return ListenerAddresses(self.settings, bound)
+
+    def renew_tls(self, tls: ServerTls) -> None:
+        """Use other certificates for new connections; existing connections continue."""
+        self.tls = self.server.tls = tls
 
     def end(self) -> None:
         """Stop accepting connections; existing connections continue."""
@@ -89,6 +108,10 @@ class Prepared:
     ended: list[RunningListener] = attrs.Factory(list)
     # listeners whose users file has changed
     reread: list[tuple[AmqpListener, Users]] = attrs.Factory(list)
+    # listeners whose TLS has changed
+    secured: list[tuple[RunningListener, ServerTls]] = attrs.Factory(list)
+    profiles: Mapping[str, SslProfileSettings] = attrs.Factory(dict)
+    expiries: Mapping[str, float] = attrs.Factory(dict)
     connectors: tuple[ConnectorSettings, ...] = ()
 
     def discard(self) -> None:
@@ -113,6 +136,7 @@ class Endpoints:
         self._container_id = container_id
         self._make_app = make_app
         self.listeners: dict[str, RunningListener] = {}
+        self.profiles: Mapping[str, SslProfileSettings] = {}
         self.connectors: dict[str, AmqpConnector] = {}
         # connectors for single links that a container has redirected, by name
         self.redirect_connectors: dict[str, AmqpConnector] = {}
@@ -129,14 +153,17 @@ class Endpoints:
         in `connections`.
         """
         self._nurseries = accepting, serving, connections
+        accepting.start_soon(self._watch_certificates)
 
     async def prepare(self, wanted: Configuration) -> Prepared:
         """Bind the sockets and read the files that a new configuration needs.
 
-        Raises `OSError` if a socket cannot be bound, and
-        `router.config.mistakes.InvalidConfiguration` if a users file is invalid.
+        Raises `OSError` if a socket cannot be bound,
+        `router.config.mistakes.InvalidConfiguration` if a users file is invalid, and
+        `router.net.tls.contexts.ProfileUnusable` if a TLS profile is.
         """
         prepared = Prepared(connectors=wanted.connectors)
+        prepared.profiles = {str(each.name): each for each in wanted.ssl_profiles}
         staying = {
             listener.name
             for listener in wanted.listeners
@@ -150,38 +177,49 @@ class Endpoints:
                 if listener.name in staying:
                     standing = self.listeners[listener.name]
                     prepared.reread.extend(_reread(standing))
+                    tls = await renewed_server_tls(standing.tls, listener, prepared.profiles)
+                    if tls is not None and tls is not standing.tls:
+                        prepared.secured.append((standing, tls))
                 else:
-                    standing = await self._open(listener, givers)
+                    tls = await renewed_server_tls(None, listener, prepared.profiles)
+                    standing = await self._open(listener, givers, tls)
                     prepared.opened.append(standing)
                 prepared.listeners[listener.name] = standing
+            if prepared.profiles:
+                prepared.expiries = await trio.to_thread.run_sync(
+                    certificate_expiries, wanted.ssl_profiles
+                )
         except BaseException:
             prepared.discard()
             raise
         return prepared
 
     async def _open(
-        self, listener: ListenerSettings, givers: list[RunningListener]
+        self, listener: ListenerSettings, givers: list[RunningListener], tls: ServerTls | None
     ) -> RunningListener:
         sockets = _handed_over(listener, givers)
         if sockets is None:
             beside = [s for each in givers for s in each.sockets if _port(s) == listener.port]
             sockets = await bind_sockets(listener, beside)
         try:
-            return RunningListener(listener, sockets, self._server(listener, sockets))
+            return RunningListener(listener, sockets, self._server(listener, sockets, tls), tls)
         except BaseException:
             close_sockets(sockets)
             raise
 
     def _server(
-        self, listener: ListenerSettings, sockets: list[trio.SocketListener]
+        self,
+        listener: ListenerSettings,
+        sockets: list[trio.SocketListener],
+        tls: ServerTls | None,
     ) -> AmqpListener | HttpListener:
         if listener.http:
             # only here: a router without such a listener needs no HTTP server, nor its memory
             from router.metrics.http import HttpListener
 
             accept = partial(accept_fairly, listener.name, sockets)
-            return HttpListener(listener.name, accept, self._make_app(listener))
-        return AmqpListener(listener, sockets, self._hub, self._container_id)
+            return HttpListener(listener.name, accept, self._make_app(listener), tls)
+        return AmqpListener(listener, sockets, self._hub, self._container_id, tls)
 
     def commit(self, prepared: Prepared) -> None:
         """Replace running listeners and connectors with prepared ones; call this between turns."""
@@ -196,8 +234,46 @@ class Endpoints:
             self._begin(standing)
         for listener, users in prepared.reread:
             listener.authenticator = Authenticator(users)
+        for standing, tls in prepared.secured:
+            standing.renew_tls(tls)
+        self.profiles = prepared.profiles
+        self._hub.certificate_expiries = prepared.expiries
         self.listeners = prepared.listeners
         self._connect(prepared.connectors)
+
+    async def _watch_certificates(self) -> None:
+        """Load certificates again whenever their files have changed, until cancelled."""
+        while True:
+            await trio.sleep(CERTIFICATE_CHECK_S)
+            if self.profiles:
+                await self.renew_certificates()
+
+    async def renew_certificates(self) -> None:
+        """Load certificates again if their files have changed; existing connections continue.
+
+        If new files cannot be used, the old certificate stays in use, and the log says why.
+        """
+        profiles = self.profiles
+        for standing in list(self.listeners.values()):
+            before = standing.tls
+            if before is None:
+                continue
+            name = standing.settings.name
+            try:
+                tls = await renewed_server_tls(before, standing.settings, profiles)
+            except ProfileUnusable as unusable:
+                if standing.unusable != str(unusable):
+                    standing.unusable = str(unusable)
+                    tls_log.warning("certificate not renewed", listener=name, reason=str(unusable))
+                continue
+            standing.unusable = ""
+            # another configuration may have come meanwhile
+            if tls is not None and tls is not before and standing.tls is before:
+                standing.renew_tls(tls)
+                tls_log.info("certificate renewed", listener=name)
+        expiries = await trio.to_thread.run_sync(certificate_expiries, list(profiles.values()))
+        if profiles is self.profiles:
+            self._hub.certificate_expiries = expiries
 
     def _begin(self, standing: RunningListener) -> None:
         assert self._nurseries is not None
@@ -217,11 +293,13 @@ class Endpoints:
         for settings in wanted:
             connector = before.pop(settings.name, None)
             if connector is not None and _is_same_connection(connector.connector, settings):
-                connector.renew(settings)
+                connector.renew(settings, self._profile_of(settings))
             else:
                 if connector is not None:
                     ended.append((connector, "the connector was reconfigured"))
-                connector = AmqpConnector(settings, self._hub, self._container_id)
+                connector = AmqpConnector(
+                    settings, self._hub, self._container_id, profile=self._profile_of(settings)
+                )
                 accepting.start_soon(connector.serve, connections)
             self.connectors[settings.name] = connector
         ended.extend((connector, "the connector is removed") for connector in before.values())
@@ -230,6 +308,10 @@ class Endpoints:
         # a reconfigured connector continues the counters of the previous one
         for connector in self.connectors.values():
             connector.counters.is_removed = False
+
+    def _profile_of(self, connector: ConnectorSettings) -> SslProfileSettings | None:
+        name = connector.ssl_profile
+        return None if name is None else self.profiles[name]
 
     # Redirected links (`router.control.redirected`).
 
@@ -271,7 +353,7 @@ class Endpoints:
             redirect_hosts=(),
             needed_for="nothing",
         )
-        connector = AmqpConnector(there, self._hub, self._container_id, place)
+        connector = AmqpConnector(there, self._hub, self._container_id, place, home.profile)
         self.redirect_connectors[name] = connector
         assert self._nurseries is not None
         accepting, _, connections = self._nurseries

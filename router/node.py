@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import structlog
 import trio
 
-from router.config.model import Configuration, ListenerSettings
+from router.config.listeners import ListenerSettings
+from router.config.model import Configuration
 from router.config.saved import BaseConfiguration, StateFile
 from router.control.network.first_sync import FirstSync
 from router.core.model.address import UNAVAILABLE

@@ -37,9 +37,10 @@ from router.logs.journal import Journal
 from router.management.views import RouterView
 from router.metrics.exposition import Exposition
 from router.metrics.readiness import STARTING
-from router.net.first_frames import find_too_long
+from router.net.extra_checks import EXTRA_CHECKS
 from router.net.hub import SLICE_S
 from router.net.router_hub import RouterHub
+from router.net.tls.contexts import ProfileUnusable
 from router.settings import apply_settings
 
 log = structlog.get_logger("router")
@@ -48,8 +49,6 @@ log = structlog.get_logger("router")
 MOST_LOGGED = 50
 # Time limit for resolving the hosts of listeners. No other change is made meanwhile.
 LONGEST_BIND_S = 10.0
-# Checks of a configuration from packages other than `router.config`.
-FURTHER_CHECKS = (find_too_long,)
 
 
 class ReconfigurableRouter:
@@ -81,7 +80,7 @@ class ReconfigurableRouter:
         self.view: RouterView | None = None
         # why the configuration cannot be changed now, or None
         self.refuses: str | None = STARTING
-        self.rechecks = IncrementalChecks(FURTHER_CHECKS)
+        self.rechecks = IncrementalChecks(EXTRA_CHECKS)
         self._applying = trio.Lock()
 
     @property
@@ -120,7 +119,7 @@ class ReconfigurableRouter:
             try:
                 with trio.fail_after(LONGEST_BIND_S):
                     prepared = await self.endpoints.prepare(wanted)
-            except (OSError, InvalidConfiguration) as error:
+            except (OSError, InvalidConfiguration, ProfileUnusable) as error:
                 raise NotApplied([str(error)]) from None
             except trio.TooSlowError:
                 reason = f"a listener's host was not resolved within {LONGEST_BIND_S:g} s"
@@ -255,7 +254,7 @@ def _readied(
 
 def _examined(old: Configuration, wanted: Configuration) -> tuple[Difference, ...]:
     differences = find_differences(old, wanted)
-    _check(differences, lambda: find_mistakes(wanted, FURTHER_CHECKS))
+    _check(differences, lambda: find_mistakes(wanted, EXTRA_CHECKS))
     return differences
 
 

@@ -12,7 +12,8 @@ import trio
 
 from router.amqp.performatives import Begin, Close, Detach, Disposition, Modified
 from router.config.differences import NotApplied
-from router.config.model import Configuration, ListenerSettings
+from router.config.listeners import ListenerSettings
+from router.config.model import Configuration
 from router.config.users import hash_password
 from router.endpoints import RunningListener
 

@@ -11,12 +11,9 @@ import trio
 from structlog.testing import capture_logs
 
 from router.amqp.performatives import Attach, Source
+from router.config.listeners import ListenerSettings
 from router.config.mistakes import InvalidConfiguration
-from router.config.model import (
-    AddressSettings,
-    Configuration,
-    ListenerSettings,
-)
+from router.config.model import AddressSettings, Configuration
 from router.config.router_settings import RouterSettings
 from router.node import Node
 

@@ -12,12 +12,8 @@ import trio.testing
 from trio.testing import MockClock
 
 from router.config.differences import NotApplied
-from router.config.model import (
-    AddressSettings,
-    Configuration,
-    ListenerSettings,
-    MetricsSettings,
-)
+from router.config.listeners import ListenerSettings
+from router.config.model import AddressSettings, Configuration, MetricsSettings
 from router.config.router_settings import RouterSettings
 from router.config.saved import StateFile, load_saved
 from router.node import Node

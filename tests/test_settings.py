@@ -13,14 +13,9 @@ from router.amqp.performatives import Attach, Detach, Flow
 from router.config.auto_links import AutoLinkSettings
 from router.config.differences import RESTART_ONLY
 from router.config.link_routes import LinkRouteSettings
+from router.config.listeners import ListenerSettings
 from router.config.log_settings import LogSettings
-from router.config.model import (
-    ENTITIES,
-    AddressSettings,
-    Configuration,
-    ListenerSettings,
-    MetricsSettings,
-)
+from router.config.model import ENTITIES, AddressSettings, Configuration, MetricsSettings
 from router.config.redirects import RedirectSettings
 from router.config.router_settings import RouterSettings
 from router.core.model.address import BALANCED, MULTICAST, UNAVAILABLE

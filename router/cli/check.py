@@ -9,20 +9,16 @@ from typing import Final
 import attrs
 import click
 
+from router.config.connectors import ConnectorSettings
+from router.config.listeners import ListenerSettings
 from router.config.load import load_file
 from router.config.mistakes import InvalidConfiguration
-from router.config.model import (
-    ENTITIES,
-    AddressSettings,
-    Configuration,
-    ConnectorSettings,
-    ListenerSettings,
-)
+from router.config.model import ENTITIES, AddressSettings, Configuration
 from router.config.qdrouterd.reading import InvalidDispatch
 from router.config.qdrouterd.report import FLAG
 from router.config.router_settings import RouterSettings
 from router.config.write import table_of
-from router.net.first_frames import find_too_long
+from router.net.extra_checks import EXTRA_CHECKS
 
 # entities with formats of their own
 _SHOWN: Final = ("listener", "connector", "address")
@@ -46,7 +42,7 @@ def check(file: Path, weaker_security: bool) -> None:
     line for each mistake.
     """
     try:
-        loaded = load_file(file, [find_too_long], weaker_security=weaker_security)
+        loaded = load_file(file, EXTRA_CHECKS, weaker_security=weaker_security)
     except InvalidConfiguration as invalid:
         for mistake in invalid.mistakes:
             click.echo(str(mistake))

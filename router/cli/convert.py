@@ -13,7 +13,7 @@ from router.config.qdrouterd.reading import InvalidDispatch, parse_dispatch
 from router.config.qdrouterd.report import FLAG
 from router.config.qdrouterd.syntax import detect_syntax
 from router.config.replacing import replace_file
-from router.net.first_frames import find_too_long
+from router.net.extra_checks import EXTRA_CHECKS
 
 
 @click.command()
@@ -69,7 +69,7 @@ def _converted(file: Path, output: Path | None, weaker_security: bool) -> str:
         syntax,
         source=source,
         folder=file.parent,
-        extra_checks=[find_too_long],
+        extra_checks=EXTRA_CHECKS,
         weaker_security=weaker_security,
     )
     # files that it names stay where they are

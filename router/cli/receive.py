@@ -14,6 +14,7 @@ import trio
 from router.cli.exit_codes import Incomplete
 from router.cli.render import body_octets, message_as_json
 from router.cli.run_statistics import RunStatistics
+from router.cli.tls_options import tls_options
 from router.cli.traffic import Report, read_url, run
 from router.client import ReceivedMessage, Receiver, Url, connect
 from router.client.stamp import find_sent_ns
@@ -89,6 +90,7 @@ class Plan:
     "--json", "as_json", is_flag=True, help="Print the summary as JSON, on standard output."
 )
 @click.option("--quiet", "-q", is_flag=True, help="Print no progress and no summary.")
+@tls_options("url")
 def receive(
     url: Url,
     count: int | None,
@@ -101,7 +103,7 @@ def receive(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Receive messages from URL, amqp://[user:password@]host[:port]/address.
+    """Receive messages from URL, amqp[s]://[user:password@]host[:port]/address.
 
     Exits with 0 if it received the requested messages, 1 if it received fewer than --count, 3 if
     there was no connection or link, and 130 after Ctrl-C.

@@ -15,6 +15,7 @@ import attrs
 import click
 
 from router.cli.exit_codes import run_command
+from router.cli.tls_options import tls_options
 from router.cli.traffic import read_url
 from router.client import ManagementClient, Url, connect_management
 from router.client.management import MANAGEMENT_NODE, TIMEOUT_S
@@ -40,6 +41,7 @@ def target_options(command: Callable[..., None]) -> Callable[..., None]:
     Their values are passed to `command` as one RouterTarget, in the argument `target`.
     """
 
+    @tls_options("bus")
     @functools.wraps(command)
     def with_target(
         bus: Url,
@@ -75,7 +77,7 @@ _OPTIONS: Final = (
         show_envvar=True,
         show_default=True,
         callback=read_url,
-        help="The URL of the router to connect to, amqp://[user:password@]host[:port].",
+        help="The URL of the router to connect to, amqp[s]://[user:password@]host[:port].",
     ),
     click.option(
         "-r",

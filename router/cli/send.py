@@ -14,6 +14,7 @@ from router.amqp.message import AmqpValue, BodySection, Data, Message
 from router.amqp.performatives import Header, Properties
 from router.cli.exit_codes import Incomplete
 from router.cli.run_statistics import RunStatistics
+from router.cli.tls_options import tls_options
 from router.cli.traffic import Report, read_url, run
 from router.client import Sender, SentMessage, Url, connect
 from router.client.stamp import StampedMessage
@@ -130,6 +131,7 @@ def _properties(
     "--json", "as_json", is_flag=True, help="Print the summary as JSON, on standard output."
 )
 @click.option("--quiet", "-q", is_flag=True, help="Print no progress and no summary.")
+@tls_options("url")
 def send(
     url: Url,
     count: int,
@@ -149,7 +151,7 @@ def send(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Send messages to URL, amqp://[user:password@]host[:port]/address.
+    """Send messages to URL, amqp[s]://[user:password@]host[:port]/address.
 
     Exits with 0 if every message was accepted (or sent, if presettled), 1 if some were not, 3 if
     there was no connection or link, and 130 after Ctrl-C.

@@ -26,7 +26,7 @@ from router.config.saved import (
     load_base,
     load_saved,
 )
-from router.net.first_frames import find_too_long
+from router.net.extra_checks import EXTRA_CHECKS
 from router.node import Node
 
 log = structlog.get_logger("router")
@@ -62,11 +62,11 @@ def load_startup(
     Raises `router.errors.ConfigurationError` if a file is invalid or the two conflict, and
     `OSError` if `state` cannot be written.
     """
-    base = load_base(file, [find_too_long], weaker_security=weaker_security)
+    base = load_base(file, EXTRA_CHECKS, weaker_security=weaker_security)
     if state is None:
         return StartupConfiguration(base, Start(base.configuration))
     _check_place(state, file)
-    saved = load_saved(state, [find_too_long])
+    saved = load_saved(state, EXTRA_CHECKS)
     start = choose_start(base, saved, state, prefer)
     state_file = StateFile(state)
     if saved is not None and not start.differences:
@@ -155,7 +155,7 @@ async def reload(node: Node, file: Path | None) -> None:
     try:
         accepted = node.base.weaker_security
         base = await trio.to_thread.run_sync(
-            lambda: load_base(file, [find_too_long], weaker_security=accepted)
+            lambda: load_base(file, EXTRA_CHECKS, weaker_security=accepted)
         )
         applied = await _applied(node, base)
     except InvalidConfiguration as invalid:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import secrets
 import socket
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -39,6 +40,7 @@ from router.engine.settings import ConnectionSettings
 from router.errors import AmqpError, Scope
 from router.net.hub import Hub
 from router.net.pump import Pump
+from router.net.tls.channel import TlsChannel
 
 CONNECT_TIMEOUT_S = 10.0
 # How long the peer may take to answer our close.
@@ -60,7 +62,8 @@ async def connect(
 ) -> AsyncIterator[ClientConnection]:
     """Connect to a server; when the block ends, close the connection with an AMQP close.
 
-    SASL PLAIN is used if the URL has a user, otherwise ANONYMOUS. Raises ConnectFailed if the
+    SASL PLAIN is used if the URL has a user; otherwise EXTERNAL, if this side shows a certificate
+    and the server offers it; otherwise ANONYMOUS. Raises ConnectFailed if the
     connection is not open within `timeout_s`, or ValueError if `url` is a text that is not a URL.
     """
     where = parse_url(url) if isinstance(url, str) else url
@@ -72,13 +75,13 @@ async def connect(
         idle_timeout_s=idle_timeout_s,
         # the deadline below limits the handshake instead
         handshake_timeout_s=0,
-        sasl_mechanisms=("ANONYMOUS",) if where.user is None else ("PLAIN",),
+        sasl_mechanisms=_mechanisms(where),
         sasl_username=where.user,
         sasl_password=where.password,
         offered_capabilities=(),
     )
     deadline = trio.current_time() + timeout_s
-    client = ClientConnection(await _dial(where, deadline, timeout_s), settings)
+    client = ClientConnection(await _dial(where, deadline, timeout_s), settings, _tls(where))
     async with _opened(client, deadline, timeout_s):
         yield client
 
@@ -128,6 +131,27 @@ async def _opened(
         raise only from only.__cause__
 
 
+def _mechanisms(where: Url) -> tuple[str, ...]:
+    """Return the SASL mechanisms to use, in the order of preference."""
+    if where.user is not None:
+        return ("PLAIN",)
+    return ("EXTERNAL", "ANONYMOUS") if where.shows_certificate else ("ANONYMOUS",)
+
+
+def _tls(where: Url) -> TlsChannel | None:
+    """Return the TLS layer for a URL, or None without TLS.
+
+    Raises ConnectFailed if the host's name cannot be used with TLS.
+    """
+    if not where.is_encrypted:
+        return None
+    context = where.tls or ssl.create_default_context()
+    try:
+        return TlsChannel(context, server_hostname=where.host)
+    except ValueError as error:
+        raise ConnectFailed("", f"{where.host} cannot be used with TLS: {error}") from None
+
+
 async def _dial(where: Url, deadline: float, timeout_s: float) -> socket.socket:
     """Return a socket that is connected to the host of a URL; raise ConnectFailed on failure."""
     place = f"[{where.host}]:{where.port}" if ":" in where.host else f"{where.host}:{where.port}"
@@ -160,14 +184,16 @@ def _reason(error: OSError) -> str:
 class ClientConnection:
     """Connection with one session, on which senders and receivers are opened."""
 
-    def __init__(self, sock: socket.socket, settings: ConnectionSettings) -> None:
+    def __init__(
+        self, sock: socket.socket, settings: ConnectionSettings, tls: TlsChannel | None = None
+    ) -> None:
         self.container_id = settings.container_id
         self.is_over = False
         self._error: Error | None = None
         self._hub: Hub[Pump] = Hub(settings.max_frame_size)
         name = f"{settings.hostname}"
         self._engine = Connection(settings, ClientHandler(self), self._hub.turn, name, True)
-        self._pump = Pump(sock, self._engine, self._hub)
+        self._pump = Pump(sock, self._engine, self._hub, tls)
         self._session: Session | None = None
         self._links = 0
         self._settled = trio.Event()

@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+import ssl
 from urllib.parse import unquote
 
 import attrs
 
 DEFAULT_PORT = 5672
-SCHEME = "amqp"
+# Default ports of the schemes; amqps is AMQP with TLS.
+PORTS = {"amqp": DEFAULT_PORT, "amqps": 5671}
 
 
 @attrs.frozen
 class Url:
-    """Parts of `amqp://user:password@host:port/address`; `address` may be empty."""
+    """Parts of `amqp://user:password@host:port/address`; `address` may be empty.
+
+    With the scheme amqps, `is_encrypted` is True. Then `tls` is the context to use, or None for
+    that of Python, and `shows_certificate` says whether it has a certificate of this side.
+    """
 
     host: str
     port: int = DEFAULT_PORT
     address: str = ""
     user: str | None = None
     password: str | None = attrs.field(default=None, repr=False)
+    is_encrypted: bool = False
+    tls: ssl.SSLContext | None = attrs.field(default=None, repr=False, eq=False)
+    shows_certificate: bool = False
 
 
 def parse_url(text: str) -> Url:
-    """Parse a URL of the form `[amqp://][user:password@]host[:port][/address]`.
+    """Parse a URL of the form `[amqp[s]://][user:password@]host[:port][/address]`.
 
     Everything after the first slash is the address, with %-escapes as in any URL; it may contain a
     question mark or a #. Raises ValueError if `text` is not such a URL; the message never shows a
@@ -30,9 +39,10 @@ def parse_url(text: str) -> Url:
     """
     scheme, separator, rest = text.partition("://")
     if not separator or "/" in scheme:
-        rest = text
-    elif scheme.lower() != SCHEME:
-        raise ValueError(f"{scheme}:// is not supported here: only {SCHEME}:// is")
+        scheme, rest = "amqp", text
+    scheme = scheme.lower()
+    if scheme not in PORTS:
+        raise ValueError(f"{scheme}:// is not supported here: only amqp:// and amqps:// are")
     authority, _, address = rest.partition("/")
     credentials, at, place = authority.rpartition("@")
     user = password = None
@@ -42,11 +52,11 @@ def parse_url(text: str) -> Url:
             raise ValueError("the user name before the @ is missing")
         user = unquote(name)
         password = unquote(secret) if colon else None
-    host, port = _host_and_port(place)
-    return Url(host, port, unquote(address), user, password)
+    host, port = _host_and_port(place, PORTS[scheme])
+    return Url(host, port, unquote(address), user, password, scheme == "amqps")
 
 
-def _host_and_port(place: str) -> tuple[str, int]:
+def _host_and_port(place: str, default_port: int) -> tuple[str, int]:
     if place.startswith("["):
         host, bracket, rest = place[1:].partition("]")
         if not bracket or (rest and not rest.startswith(":")):
@@ -57,7 +67,7 @@ def _host_and_port(place: str) -> tuple[str, int]:
     if not host:
         raise ValueError("the host is missing")
     if not port:
-        return host, DEFAULT_PORT
+        return host, default_port
     if not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
         raise ValueError(f"{port!r} is not a port number (1 to 65535)")
     return host, int(port)

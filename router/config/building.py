@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import attrs
 
@@ -17,6 +18,8 @@ from router.config.mistakes import Data, Finding, Mistake, Path as DataPath, for
 from router.config.model import Configuration
 from router.config.plugin_classes import with_absolute_paths
 from router.config.positions import line_of
+from router.config.secret import Secret
+from router.config.ssl_profiles import SslProfileSettings
 from router.config.structure import structure, value_at
 
 
@@ -129,5 +132,20 @@ def _anchored(configuration: Configuration, folder: Path) -> Configuration:
             )
             for connector in configuration.connectors
         ),
+        ssl_profiles=tuple(
+            _with_absolute_paths(profile, folder) for profile in configuration.ssl_profiles
+        ),
         plugins=tuple(with_absolute_paths(plugin, folder) for plugin in configuration.plugins),
     )
+
+
+def _with_absolute_paths(profile: SslProfileSettings, folder: Path) -> SslProfileSettings:
+    """Return a TLS profile with absolute file paths; relative ones start from `folder`."""
+    found: dict[str, Any] = {}
+    for field in attrs.fields(SslProfileSettings):
+        value = getattr(profile, field.name)
+        if isinstance(value, Path):
+            found[field.name] = folder / value
+        elif isinstance(value, Secret):
+            found[field.name] = value.with_absolute_path(folder)
+    return attrs.evolve(profile, **found)

@@ -17,11 +17,13 @@ from router.config.container_checks import CONTAINER_CHECKS
 from router.config.exchange_checks import EXCHANGE_CHECKS
 from router.config.kinds import tokens_covered
 from router.config.link_route_checks import LINK_ROUTE_CHECKS
+from router.config.listeners import ListenerSettings
 from router.config.mistakes import Data, Finding, InvalidConfiguration, Mistake, Path
-from router.config.model import AddressSettings, Configuration, ListenerSettings
+from router.config.model import AddressSettings, Configuration
 from router.config.network_checks import NETWORK_CHECKS
 from router.config.plugin_checks import PLUGIN_CHECKS
 from router.config.redirects import RedirectSettings
+from router.config.ssl_checks import SSL_CHECKS
 from router.config.users import load_users
 
 Check = Callable[[Configuration, Data], Iterator[Finding]]
@@ -36,6 +38,9 @@ HTTP_ATTRIBUTES: Final = (
     "http",
     "metrics",
     "healthz",
+    "sslProfile",
+    "sniSslProfiles",
+    "clientCertificate",
 )
 
 
@@ -383,4 +388,5 @@ _CHECKS: Final[tuple[Check, ...]] = (
     *EXCHANGE_CHECKS,
     *NETWORK_CHECKS,
     *PLUGIN_CHECKS,
+    *SSL_CHECKS,
 )

@@ -9,9 +9,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from router.config.auto_links import AutoLinkSettings
+from router.config.connectors import ConnectorSettings
 from router.config.link_routes import LinkRouteSettings
+from router.config.listeners import ListenerSettings
 from router.config.mistakes import Data, Finding, Path
-from router.config.model import Configuration, ConnectorSettings, ListenerSettings
+from router.config.model import Configuration
 
 
 def _containers(configuration: Configuration, _: Data) -> Iterator[Finding]:

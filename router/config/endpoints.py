@@ -14,10 +14,24 @@ from router.config.setting import setting
 Role = Literal["normal", "route-container", "inter-router", "edge"]
 StripAnnotations = Literal["in", "out", "both", "no"]
 Management = Literal["none", "read", "trusted", "change"]
+Mechanism = Literal["ANONYMOUS", "PLAIN", "EXTERNAL"]
+AddressFamily = Literal["IPv4", "IPv6"]
 
 MIB: Final = 2**20
 # idle-time-out is a uint of milliseconds (AMQP 1.0 part 2.7.1).
 LONGEST_TIMEOUT_S: Final = (2**32 - 1) // 1000
+
+HOST: Final = kinds.text(255, spaces=False)
+# Longer than any default name can be, so that no default is refused.
+NAME: Final = kinds.text(512)
+MECHANISMS: Final = kinds.words(get_args(Mechanism))
+
+
+def name_from_socket(entity: str) -> str:
+    """Return the default of an endpoint's name: its entity, host and port."""
+    # attrs takes the factory for a value of the attribute's type
+    return attrs.Factory(lambda self: f"{entity}/{self.host}:{self.port}", takes_self=True)
+
 
 # Two classes may share a definition: attrs makes an attribute of each class from it.
 ROLE: Final[Role] = attrs.field(

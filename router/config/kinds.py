@@ -19,6 +19,8 @@ import attrs
 from router.config.secret import Secret
 
 AMQP_PORT: Final = 5672
+AMQPS_PORT: Final = 5671
+_PORTS: Final = {"amqp": AMQP_PORT, "amqps": AMQPS_PORT}
 LONGEST_ADDRESS: Final = 255
 LONGEST_HOST: Final = 255
 # about the interval at which the router checks its clock
@@ -209,13 +211,15 @@ def text(longest: int, *, spaces: bool = True) -> Kind:
 
 
 def port(low: int) -> Kind:
-    """Return the kind for TCP ports from `low` on; "amqp" is the port of AMQP without TLS."""
+    """Return the kind for TCP ports from `low` on; or named by a scheme of AMQP."""
     zero = " (0: any free port)" if low == 0 else ""
-    words = f'a whole number from {low} to 65535{zero}, or "amqp" ({AMQP_PORT})'
+    words = (
+        f'a whole number from {low} to 65535{zero}, "amqp" ({AMQP_PORT}) or "amqps" ({AMQPS_PORT})'
+    )
 
     def read(value: object) -> int:
-        if value == "amqp":
-            return AMQP_PORT
+        if isinstance(value, str) and value in _PORTS:
+            return _PORTS[value]
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= 65535:
             raise ValueNotAllowed(words)
         return value
@@ -223,19 +227,33 @@ def port(low: int) -> Kind:
     return Kind(words, read)
 
 
-def mechanisms(known: tuple[str, ...]) -> Kind:
-    """Return the kind for SASL mechanisms: a list or, as in Dispatch, one text with spaces."""
-    words = f"a list of {_one_of(known)}, or of both, or the same in one text with spaces"
+def words(known: tuple[str, ...]) -> Kind:
+    """Return the kind for lists of known words or, as in Dispatch, one text with spaces."""
+    allowed = f"a list of one or more of {_one_of(known)}, or the same in one text with spaces"
 
     def read(value: object) -> tuple[str, ...]:
         if isinstance(value, str):
             value = value.split()
         if not isinstance(value, (list, tuple)) or not value:
-            raise ValueNotAllowed(words)
+            raise ValueNotAllowed(allowed)
         named = tuple(name for name in value if isinstance(name, str) and name in known)
         if len(named) != len(value) or len(set(named)) != len(named):
-            raise ValueNotAllowed(words)
+            raise ValueNotAllowed(allowed)
         return named
+
+    return Kind(allowed, read)
+
+
+def letters(known: str) -> Kind:
+    """Return the kind for texts of different letters out of `known`."""
+    words = f"one or more different letters of {known}"
+
+    def read(value: object) -> str:
+        if not isinstance(value, str) or not value or len(set(value)) != len(value):
+            raise ValueNotAllowed(words)
+        if set(value) - set(known):
+            raise ValueNotAllowed(words)
+        return value
 
     return Kind(words, read)
 

@@ -8,228 +8,30 @@ kind. Every attribute must have an effect on the router.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Final, Literal, get_args
+from typing import Final
 
 import attrs
 
 from router.config import kinds
 from router.config.auto_links import AutoLinkSettings
-from router.config.endpoints import (
-    CONNECTION_BUFFER_BYTES,
-    COST,
-    ENABLE_PROTOCOL_TRACE,
-    IDLE_TIMEOUT_SECONDS,
-    LINK_CAPACITY,
-    LONGEST_TIMEOUT_S,
-    MANAGEMENT,
-    MAX_FRAME_SIZE,
-    MAX_SESSION_FRAMES,
-    MAX_SESSIONS,
-    OPEN_PROPERTIES,
-    ROLE,
-    STRIP_ANNOTATIONS,
-    Management,
-    Role,
-    StripAnnotations,
-)
+from router.config.connectors import ConnectorSettings
+from router.config.endpoints import NAME
 from router.config.exchanges import BindingSettings, ExchangeSettings
-from router.config.failover import BACKUP_URLS, FAILOVER_HOSTS, FAILOVER_URLS
 from router.config.link_routes import LinkRouteSettings
+from router.config.listeners import ListenerSettings
 from router.config.log_settings import LogSettings
 from router.config.plugins import PluginSettings
-from router.config.redirects import ALLOW_REDIRECT, REDIRECT_HOSTS, RedirectSettings
+from router.config.redirects import RedirectSettings
 from router.config.router_settings import DISTRIBUTION, Distribution, RouterSettings
-from router.config.secret import Secret
 from router.config.setting import checked, setting
+from router.config.ssl_profiles import SslProfileSettings
 from router.config.stuck_receivers import (
     STUCK_RECEIVER,
     STUCK_RECEIVER_TIMEOUT_SECONDS,
     StuckReceiver,
 )
 
-Mechanism = Literal["ANONYMOUS", "PLAIN"]
-AddressFamily = Literal["IPv4", "IPv6"]
-NeededFor = Literal["nothing", "start", "service"]
-
-
-def _name_from_socket(entity: str) -> str:
-    return attrs.Factory(lambda self: f"{entity}/{self.host}:{self.port}", takes_self=True)
-
-
-def _mechanism_from_user(self: ConnectorSettings) -> tuple[Mechanism, ...]:
-    return ("ANONYMOUS",) if self.sasl_username is None else ("PLAIN",)
-
-
-_HOST: Final = kinds.text(255, spaces=False)
-# Longer than any default name can be, so that no default is refused.
-_NAME: Final = kinds.text(512)
 LONGEST_HOLD_S: Final = 86400
-_MECHANISMS: Final = kinds.mechanisms(get_args(Mechanism))
-
-
-@attrs.frozen(kw_only=True, field_transformer=checked)
-class ListenerSettings:
-    """A socket that the router listens on, for AMQP or, with http, for metrics and health."""
-
-    host: str = attrs.field(
-        default="127.0.0.1",
-        metadata=setting(_HOST, "The address or host name to listen on."),
-    )
-    port: int = attrs.field(
-        default=kinds.AMQP_PORT,
-        metadata=setting(kinds.port(0), "The TCP port to listen on; required with http."),
-    )
-    name: str = attrs.field(
-        default=_name_from_socket("listener"),
-        metadata=setting(
-            _NAME,
-            "The listener's name in management, in the log and in metrics.",
-            default="listener/host:port",
-        ),
-    )
-    socket_address_family: AddressFamily | None = attrs.field(
-        default=None,
-        metadata=setting(
-            kinds.choice(get_args(AddressFamily)),
-            "Listen only on the host's addresses of this family.",
-            default="all families that the host has",
-        ),
-    )
-    role: Role = ROLE
-    cost: int = COST
-    sasl_mechanisms: tuple[Mechanism, ...] = attrs.field(
-        default=("ANONYMOUS",),
-        metadata=setting(_MECHANISMS, "The SASL mechanisms to offer, in this order."),
-    )
-    authenticate_peer: bool = attrs.field(
-        default=False,
-        metadata=setting(
-            kinds.flag(),
-            "Whether a peer must authenticate with SASL, and not as ANONYMOUS. If not, it may "
-            "also connect without SASL.",
-        ),
-    )
-    users_file: Path | None = attrs.field(
-        default=None,
-        metadata=setting(
-            kinds.file_path(),
-            "The users and hashed passwords for PLAIN, as `trioute passwd` writes them.",
-            default="none; required if PLAIN is offered",
-        ),
-    )
-    max_frame_size: int = MAX_FRAME_SIZE
-    max_sessions: int = MAX_SESSIONS
-    max_session_frames: int = MAX_SESSION_FRAMES
-    strip_annotations: StripAnnotations = STRIP_ANNOTATIONS
-    link_capacity: int = LINK_CAPACITY
-    connection_buffer_bytes: int = CONNECTION_BUFFER_BYTES
-    idle_timeout_seconds: float = IDLE_TIMEOUT_SECONDS
-    initial_handshake_timeout_seconds: float = attrs.field(
-        default=10.0,
-        metadata=setting(
-            kinds.seconds(LONGEST_TIMEOUT_S, zero="for ever"),
-            "How long a peer may take from connecting to the end of its open.",
-        ),
-    )
-    management: Management = MANAGEMENT
-    open_properties: Mapping[str, object] = OPEN_PROPERTIES
-    failover_urls: tuple[str, ...] = FAILOVER_URLS
-    enable_protocol_trace: bool = ENABLE_PROTOCOL_TRACE
-    http: bool = attrs.field(
-        default=False,
-        metadata=setting(
-            kinds.flag(),
-            "Serve HTTP here instead of AMQP. Besides http, such a listener has only host, "
-            "port, name, socketAddressFamily, metrics and healthz.",
-        ),
-    )
-    metrics: bool = attrs.field(
-        default=True,
-        metadata=setting(kinds.flag(), "With http: whether to serve /metrics for Prometheus."),
-    )
-    healthz: bool = attrs.field(
-        default=True,
-        metadata=setting(kinds.flag(), "With http: whether to serve /healthz and /readyz."),
-    )
-
-
-@attrs.frozen(kw_only=True, field_transformer=checked)
-class ConnectorSettings:
-    """A connection that the router opens, and reopens whenever it is lost."""
-
-    host: str = attrs.field(
-        default="127.0.0.1",
-        metadata=setting(
-            _HOST, "The address or host name to connect to; sent in open as hostname."
-        ),
-    )
-    port: int = attrs.field(
-        default=kinds.AMQP_PORT, metadata=setting(kinds.port(1), "The TCP port to connect to.")
-    )
-    protocol_family: AddressFamily | None = attrs.field(
-        default=None,
-        metadata=setting(
-            kinds.choice(get_args(AddressFamily)),
-            "Connect only to addresses of this family.",
-            default="all families that the host has",
-        ),
-    )
-    name: str = attrs.field(
-        default=_name_from_socket("connector"),
-        metadata=setting(
-            _NAME,
-            "The connector's name in management, in the log and in metrics.",
-            default="connector/host:port",
-        ),
-    )
-    role: Role = ROLE
-    cost: int = COST
-    sasl_username: str | None = attrs.field(
-        default=None,
-        metadata=setting(kinds.text(255), "The user to log in as, for PLAIN.", default="none"),
-    )
-    sasl_password: Secret | None = attrs.field(
-        default=None,
-        metadata=setting(
-            kinds.secret(),
-            "The password for PLAIN: the text itself, or an environment variable or a file, "
-            "which is read again for each connection.",
-            default="none",
-        ),
-    )
-    sasl_mechanisms: tuple[Mechanism, ...] = attrs.field(
-        default=attrs.Factory(_mechanism_from_user, takes_self=True),
-        metadata=setting(
-            _MECHANISMS,
-            "The SASL mechanisms to use; the first one that the peer offers is used.",
-            default='"PLAIN" with a saslUsername, "ANONYMOUS" without',
-        ),
-    )
-    backup_urls: tuple[str, ...] = BACKUP_URLS
-    failover_hosts: tuple[str, ...] = FAILOVER_HOSTS
-    allow_redirect: bool = ALLOW_REDIRECT
-    redirect_hosts: tuple[str, ...] = REDIRECT_HOSTS
-    needed_for: NeededFor = attrs.field(
-        default="nothing",
-        metadata=setting(
-            kinds.choice(get_args(NeededFor)),
-            "What the connection is needed for: nothing; start, so that the router is not ready "
-            "(`/readyz`) until it has connected once; or service, so that it is not ready "
-            "while it is not connected.",
-        ),
-    )
-    max_frame_size: int = MAX_FRAME_SIZE
-    max_sessions: int = MAX_SESSIONS
-    max_session_frames: int = MAX_SESSION_FRAMES
-    strip_annotations: StripAnnotations = STRIP_ANNOTATIONS
-    link_capacity: int = LINK_CAPACITY
-    connection_buffer_bytes: int = CONNECTION_BUFFER_BYTES
-    idle_timeout_seconds: float = IDLE_TIMEOUT_SECONDS
-    management: Management = MANAGEMENT
-    open_properties: Mapping[str, object] = OPEN_PROPERTIES
-    enable_protocol_trace: bool = ENABLE_PROTOCOL_TRACE
 
 
 def _name_from_address(self: AddressSettings) -> str:
@@ -262,7 +64,7 @@ class AddressSettings:
     name: str = attrs.field(
         default=attrs.Factory(_name_from_address, takes_self=True),
         metadata=setting(
-            _NAME,
+            NAME,
             "The entity's name in management.",
             default="router.config.address/prefix-or-pattern",
         ),
@@ -399,6 +201,7 @@ class Configuration:
     """
 
     router: RouterSettings = attrs.field(factory=RouterSettings)
+    ssl_profiles: tuple[SslProfileSettings, ...] = ()
     listeners: tuple[ListenerSettings, ...] = ()
     connectors: tuple[ConnectorSettings, ...] = ()
     addresses: tuple[AddressSettings, ...] = ()
@@ -427,6 +230,7 @@ class Entity:
 
 ENTITIES: Final = (
     Entity("router", "router", RouterSettings, repeated=False),
+    Entity("sslProfile", "ssl_profiles", SslProfileSettings, repeated=True),
     Entity("listener", "listeners", ListenerSettings, repeated=True),
     Entity("connector", "connectors", ConnectorSettings, repeated=True),
     Entity("address", "addresses", AddressSettings, repeated=True),

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from router.config.connectors import ConnectorSettings
+from router.config.listeners import ListenerSettings
 from router.config.mistakes import Data, Finding
-from router.config.model import Configuration, ConnectorSettings, ListenerSettings
+from router.config.model import Configuration
 
 INTER_ROUTER: Final = "inter-router"
 EDGE: Final = "edge"

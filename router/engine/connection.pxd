@@ -33,6 +33,9 @@ cdef class Connection:
     cdef public str name
     cdef public long long number
     cdef public str user
+    cdef public str mechanism
+    cdef public bint is_encrypted
+    cdef public str external_user
     cdef public bint is_client
     cdef public object owner
     cdef public int state

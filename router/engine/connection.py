@@ -77,11 +77,16 @@ class Connection:
         self.outbox = Outbox(turn, self)
         # the state that the peer has created here
         self.account = Account(turn.ledger)
-        # for people: the connection's name in logs, and the peer's authenticated user (`user`)
+        # for people: the connection's name in logs, and the peer's authenticated user with the SASL
+        # mechanism
         self.name = name
         # the connection's number in logs, which is sent to the peer; 0 if none is sent
         self.number = 0
         self.user: str | None = None
+        self.mechanism: str | None = None
+        # whether TLS is used; and the user that the peer's certificate stands for, for EXTERNAL
+        self.is_encrypted = False
+        self.external_user: str | None = None
         self.is_client = is_client
         # for the shell: any object that it attaches
         self.owner: Any = None

@@ -117,7 +117,8 @@ def header_received(connection: Connection, header: bytes) -> None:
         _header_answered(connection, header)
     elif header == SASL_HEADER and connection.settings.sasl_mechanisms and connection.user is None:
         write(connection, SASL_HEADER)
-        mechanisms = tuple(Symbol(name) for name in connection.settings.sasl_mechanisms)
+        offered = connection.settings.offered_mechanisms(connection.external_user is not None)
+        mechanisms = tuple(Symbol(name) for name in offered)
         write(
             connection,
             encode_frame(

@@ -51,19 +51,22 @@ def frame_received(connection: Connection, body: bytes) -> None:
         opening.send_open(connection)
     elif not connection.is_client and isinstance(frame, SaslInit):
         mechanism = str(frame.mechanism)
-        if mechanism not in connection.settings.sasl_mechanisms:
+        has_certificate = connection.external_user is not None
+        if mechanism not in connection.settings.offered_mechanisms(has_certificate):
             outcome(connection, False, None)
             return
+        connection.mechanism = mechanism
         connection.paused = True
         connection.handler.event_received(
             connection,
             SaslInitReceived(mechanism, bytes(frame.initial_response or b""), frame.hostname),
         )
     elif isinstance(frame, SaslChallenge | SaslResponse):
-        # neither ANONYMOUS nor PLAIN has a second step
+        # none of the mechanisms has a second step
         raise AmqpError(
             Condition.NOT_ALLOWED,
-            f"{type(frame).__name__} received; ANONYMOUS and PLAIN have no challenge or response",
+            f"{type(frame).__name__} received; ANONYMOUS, PLAIN and EXTERNAL have no challenge or "
+            "response",
         )
     else:
         raise AmqpError(
@@ -73,20 +76,19 @@ def frame_received(connection: Connection, body: bytes) -> None:
 
 
 def _choose_mechanism(connection: Connection, frame: SaslMechanisms) -> None:
-    """Choose a mechanism as the client: PLAIN if we have a user name, else ANONYMOUS."""
+    """Choose as the client the first of our mechanisms that the server offers."""
     settings = connection.settings
-    offered = {str(name) for name in frame.sasl_server_mechanisms or ()}
-    usable = [name for name in settings.sasl_mechanisms if name in offered]
-    if "PLAIN" in usable and settings.sasl_username is not None:
-        init = own_init(settings, "PLAIN")
-    elif "ANONYMOUS" in usable:
-        init = own_init(settings, "ANONYMOUS")
+    names = {str(name) for name in frame.sasl_server_mechanisms or ()}
+    for mechanism in settings.sasl_mechanisms:
+        if mechanism in names and (mechanism != "PLAIN" or settings.sasl_username is not None):
+            init = own_init(settings, mechanism)
+            break
     else:
         opening.give_up(
             connection,
             AmqpError(
                 Condition.UNAUTHORIZED_ACCESS,
-                f"the server offers SASL {' '.join(sorted(offered))}; this side can use "
+                f"the server offers SASL {' '.join(sorted(names))}; this side can use "
                 f"{' '.join(settings.sasl_mechanisms)}",
             ),
         )
@@ -112,7 +114,11 @@ def _refusal(settings: ConnectionSettings, code: SaslCode) -> str:
 
 
 def own_init(settings: ConnectionSettings, mechanism: str) -> SaslInit:
-    """Return the init that a client with these settings sends, for PLAIN or ANONYMOUS."""
+    """Return the init that a client with these settings sends, for any mechanism.
+
+    For ANONYMOUS and EXTERNAL the response is empty; with EXTERNAL the server then derives the user
+    from the certificate (RFC 4422, appendix A).
+    """
     response = b""
     if mechanism == "PLAIN":
         response = f"\0{settings.sasl_username}\0{settings.sasl_password or ''}".encode()

@@ -59,3 +59,9 @@ class ConnectionSettings:
     management: str = "read"
     # whether its frames are logged
     traced: bool = False
+
+    def offered_mechanisms(self, has_certificate: bool) -> tuple[str, ...]:
+        """Return the mechanisms that a server offers; EXTERNAL needs a certificate of the peer."""
+        if has_certificate:
+            return self.sasl_mechanisms
+        return tuple(name for name in self.sasl_mechanisms if name != "EXTERNAL")

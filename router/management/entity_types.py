@@ -45,6 +45,7 @@ from router.management.entities.plugins import (
 from router.management.entities.policy import POLICY
 from router.management.entities.remote_addresses import remote_addresses
 from router.management.entities.router import ROUTER
+from router.management.entities.ssl_profiles import SSL_PROFILE, ssl_profiles
 from router.management.entities.unsupported_types import UNSUPPORTED_TYPES
 from router.management.schema import AnyEntityType, EntityType
 from router.management.views import RouterView
@@ -80,6 +81,7 @@ ListedType: TypeAlias = tuple[AnyEntityType, Source]
 _TOLD: Final[tuple[ListedType, ...]] = (
     (MANAGEMENT, lambda _: (MANAGEMENT,)),
     (ROUTER, RouterView.with_totals),
+    (SSL_PROFILE, ssl_profiles),
     (LISTENER, lambda router: router.configuration.listeners),
     (CONNECTOR, RouterView.connectors),
     (CONFIGURED_ADDRESS, lambda router: router.configuration.addresses),

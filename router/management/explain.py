@@ -13,7 +13,7 @@ from typing import Final, TypedDict, TypeVar
 
 import attrs
 
-from router.config.model import ListenerSettings
+from router.config.listeners import ListenerSettings
 from router.core.addresses.related import receiving_addresses, served_by
 from router.core.addresses.rules import TREATMENT_NAMES, AddressRule
 from router.core.addresses.table import address_name

@@ -37,6 +37,26 @@ class ConnectionRecord(Protocol):
     def counters(self) -> EndpointView | None:
         """Return the counters of the connection's listener or connector."""
 
+    @property
+    def security(self) -> Security | None:
+        """Return what TLS has agreed on; None without TLS."""
+
+
+class Security(Protocol):
+    """TLS version and cipher of a connection; see `router.net.tls.channel.Security`."""
+
+    @property
+    def version(self) -> str:
+        """Return the TLS version, such as TLSv1.3."""
+
+    @property
+    def cipher(self) -> str:
+        """Return the name of the cipher."""
+
+    @property
+    def bits(self) -> int:
+        """Return the bits of the cipher's key."""
+
 
 class ConnectorStatus(ConnectorState, Protocol):
     """Status of a connector; see `router.net.connector_status.ConnectorStatus`.
@@ -184,6 +204,10 @@ class RouterInternals(Protocol):
     @property
     def connection_counters(self) -> Sequence[Endpoint]:
         """Return the router's listeners and connectors, with their counts."""
+
+    @property
+    def certificate_expiries(self) -> Mapping[str, float]:
+        """Return when the certificates of TLS profiles expire, in seconds since 1970."""
 
     def begin_turn(self) -> None:
         """Begin a turn; call this before any work that belongs to the turn."""

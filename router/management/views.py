@@ -208,10 +208,9 @@ class ConnectionView:
     @property
     def mechanism(self) -> str | None:
         """Return the SASL mechanism by which the peer authenticated itself; None if it did not."""
-        user = self.connection.user
-        if user is None or self.connection.is_client:
+        if self.connection.user is None or self.connection.is_client:
             return None
-        return "ANONYMOUS" if user == "anonymous" else "PLAIN"
+        return self.connection.mechanism
 
     @property
     def uptime_s(self) -> int:

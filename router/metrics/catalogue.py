@@ -12,6 +12,7 @@ from typing import Final
 from router.metrics.rows.addresses import ADDRESSES
 from router.metrics.rows.auto_links import AUTO_LINKS
 from router.metrics.rows.by_connection import BY_CONNECTION
+from router.metrics.rows.certificates import CERTIFICATES
 from router.metrics.rows.connections import CONNECTIONS
 from router.metrics.rows.deliveries import DELIVERIES
 from router.metrics.rows.edges import EDGES
@@ -33,6 +34,7 @@ METRICS: Final = (
     *LATENCY,
     *MEMORY,
     *PLUGINS,
+    *CERTIFICATES,
     *ADDRESSES,
     *BY_CONNECTION,
 )

@@ -100,6 +100,7 @@ class RouterCollector:
             return
         reading.log_lines = self.log_lines()
         reading.plugins = self.plugins()
+        reading.certificate_expiries = self.observed.certificate_expiries
         for reason, account in self.accounts.items():
             reading.memory[reason] = account()
         reading.is_ready = not self.readiness.reasons()

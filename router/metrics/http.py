@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import json
 import resource
+import ssl
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import attrs
 import structlog
@@ -80,6 +81,18 @@ Room = Callable[[], Awaitable[int]]
 # there is room, and then closes it. At most the given number of connections wait for room; others
 # are sent the given octets.
 Accept = Callable[[Handler, trio.Nursery, Room, int, bytes], Awaitable[None]]
+
+
+OctetStream = trio.SocketStream | trio.SSLStream[trio.SocketStream]
+"""Connection of a client, or TLS on it."""
+
+
+class ListenerTls(Protocol):
+    """Interface of the TLS of a listener, with the context for its next connection."""
+
+    @property
+    def context(self) -> ssl.SSLContext:
+        """Return the context for the next connection."""
 
 
 @attrs.frozen
@@ -217,8 +230,10 @@ async def _discard(receive: Callable[[], Awaitable[object]]) -> None:
 class HttpListener:
     """Bound listener that serves an application on the connections from `accept`."""
 
-    def __init__(self, name: str, accept: Accept, app: App) -> None:
+    def __init__(self, name: str, accept: Accept, app: App, tls: ListenerTls | None = None) -> None:
         self._accept = accept
+        # replaced when its files change
+        self.tls = tls
         self.log = log.bind(listener=name)
         self._app = app
         self._wrapped = ASGIWrapper(app)
@@ -257,22 +272,27 @@ class HttpListener:
         except OSError:
             # the client reset the connection before it was served
             return
-        head = await self._half_requests.read(stream, IDLE_S, host)
+        octets: OctetStream = stream
+        if self.tls is not None:
+            octets = trio.SSLStream(
+                stream, self.tls.context, server_side=True, https_compatible=True
+            )
+        head = await self._half_requests.read(octets, IDLE_S, host)
         if isinstance(head, IncompleteReason):
             if head in _UNFINISHED:
-                await _say_at_once(stream, _UNFINISHED[head])
+                await _say_at_once(octets, _UNFINISHED[head])
                 await self._linger(stream)
             return
         ticket = self._app.ticket()
         admitted = await self._admissions[head.kind].enter(host)
         if admitted is None:
             self._warn(head.kind)
-            await _say_at_once(stream, _BUSY, head.is_head)
+            await _say_at_once(octets, _BUSY, head.is_head)
             return
         try:
             if head.kind is not RequestKind.PROBE:
                 await self._half_requests.quiet()
-            await self._speak(_ImpatientStream(stream, head, admitted), ticket)
+            await self._speak(_ImpatientStream(stream, octets, head, admitted), ticket)
         finally:
             admitted.leave()
 
@@ -328,7 +348,7 @@ def _crowd() -> int:
     return max(1, min(MAX_WAITING, allowed // CROWD_PART))
 
 
-async def _say_at_once(stream: trio.SocketStream, answer: Answer, is_head: bool = False) -> None:
+async def _say_at_once(stream: OctetStream, answer: Answer, is_head: bool = False) -> None:
     """Send the answer to a refused or incomplete request, without Hypercorn."""
     with trio.move_on_after(READ_TIMEOUT_S):
         try:
@@ -344,10 +364,17 @@ class _ImpatientStream:
     answer. Hypercorn shields its sends from cancellation, so nothing else can end a slow send.
     """
 
-    def __init__(self, stream: trio.SocketStream, head: RequestHead, admitted: Admitted) -> None:
+    def __init__(
+        self,
+        stream: trio.SocketStream,
+        octets: OctetStream,
+        head: RequestHead,
+        admitted: Admitted,
+    ) -> None:
         self.socket = stream.socket
         self.send_eof = stream.send_eof
-        self._stream = stream
+        # the stream itself, or TLS on it
+        self._stream = octets
         self._head = head.octets
         self._behind = head.behind
         self._left = BEHIND_BYTES

@@ -159,6 +159,8 @@ class Reading:
     is_ready: bool = False
     log_lines: Mapping[str, int] = attrs.Factory(dict)
     plugins: PluginsReading = attrs.Factory(PluginsReading)
+    # when certificates expire, by TLS profile, in seconds since 1970
+    certificate_expiries: Mapping[str, float] = attrs.Factory(dict)
 
 
 def take_reading(

@@ -121,6 +121,10 @@ class MeasuredRouter(Protocol):
         """Return the router's listeners and connectors, with their counts."""
 
     @property
+    def certificate_expiries(self) -> Mapping[str, float]:
+        """Return when the certificates of TLS profiles expire, in seconds since 1970."""
+
+    @property
     def turn(self) -> Turn:
         """Return the current turn, with its time."""
 

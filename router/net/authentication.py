@@ -1,4 +1,7 @@
-"""Authenticate peers by SASL: ANONYMOUS, and PLAIN with a users file (RFC 4505, RFC 4616)."""
+"""Authenticate peers by SASL: ANONYMOUS, EXTERNAL, and PLAIN with a users file.
+
+RFC 4505, RFC 4422 (appendix A) and RFC 4616.
+"""
 
 from __future__ import annotations
 
@@ -30,16 +33,22 @@ class Authenticator:
 
     users: Users | None = attrs.field(repr=False)
 
-    async def authenticate(self, mechanism: str, response: bytes, host: str) -> str | None:
+    async def authenticate(
+        self, mechanism: str, response: bytes, host: str, external_user: str | None = None
+    ) -> str | None:
         """Return the user's name, or None if the peer fails to authenticate.
 
         ANONYMOUS accepts any response, since clients put arbitrary trace information there. Few
         passwords are checked at a time, and the peers' hosts take turns; `host` is the host of this
-        peer. Raises `trio.TooSlowError` if the check cannot begin in time because too many logins
-        wait.
+        peer, and `external_user` the user that its certificate stands for. Raises
+        `trio.TooSlowError` if the check cannot begin in time because too many logins wait.
         """
         if mechanism == "ANONYMOUS":
             return ANONYMOUS
+        if mechanism == "EXTERNAL":
+            # only the user's own identity is granted as authorization identity
+            is_own = external_user is not None and response in (b"", external_user.encode())
+            return external_user if is_own else None
         if mechanism != "PLAIN" or self.users is None:
             return None
         parts = response.split(b"\0")

@@ -14,8 +14,9 @@ from router.amqp.constants import Condition
 from router.amqp.failover import FAILOVER_SERVER_LIST
 from router.amqp.performatives import Open
 from router.amqp.redirects import redirect_of
-from router.config.model import ConnectorSettings
+from router.config.connectors import ConnectorSettings
 from router.config.secret import SecretUnavailable
+from router.config.ssl_profiles import SslProfileSettings
 from router.engine.connection import Connection
 from router.engine.events import ConnectionClosed, ConnectionOpened, OpenRefused
 from router.engine.failures import Failure, failure_of
@@ -28,6 +29,9 @@ from router.net.redirect_chain import RedirectChain
 from router.net.router_hub import RouterHub
 from router.net.router_pump import RouterPump
 from router.net.shutdown import close_in_order
+from router.net.tls.channel import TlsChannel
+from router.net.tls.contexts import ProfileUnusable
+from router.net.tls.profiles import ClientTls, renewed_client_tls
 
 log = structlog.get_logger("router.connector")
 
@@ -57,6 +61,15 @@ def backoff_delays(uniform: Callable[[float, float], float] = random.uniform) ->
         longest = min(LONGEST_DELAY_S, longest * 2)
 
 
+def _channel(tls: ClientTls, hostname: str) -> TlsChannel:
+    """Return the TLS layer of a connection to a host; raise `NotConnected` for an unusable name."""
+    try:
+        return tls.channel(hostname)
+    except ValueError as error:
+        reason = f"{hostname} cannot be used with TLS: {error}"
+        raise NotConnected(Failure("unresolved", reason)) from None
+
+
 class AmqpConnector:
     """Connector that keeps an AMQP connection open.
 
@@ -69,7 +82,11 @@ class AmqpConnector:
         hub: RouterHub,
         container_id: str,
         only: Place | None = None,
+        profile: SslProfileSettings | None = None,
     ) -> None:
+        # TLS profile, and what was loaded from it for the last connection
+        self.profile = profile
+        self._tls: ClientTls | None = None
         self.connector = connector
         self.hub = hub
         self.container_id = container_id
@@ -108,14 +125,16 @@ class AmqpConnector:
         if self.pump is not None and self.pump.number in self.hub.pumps:
             close_in_order(self.hub, [self.pump], why)
 
-    def renew(self, connector: ConnectorSettings) -> None:
+    def renew(self, connector: ConnectorSettings, profile: SslProfileSettings | None) -> None:
         """Use new settings for all later connections, and keep the current connection.
 
         If there is no connection, connect immediately: the new settings may have corrected a
         mistake.
         """
-        if connector == self.connector:
+        if connector == self.connector and profile == self.profile:
             return
+        self.profile = profile
+        self._tls = None
         self.connector = connector
         self.places.renew(connector)
         self.status.places = self.places.round
@@ -205,12 +224,18 @@ class AmqpConnector:
         connector = self.connector
         self.status.attempt_started(place)
         try:
+            tls = await self._load_tls()
             try:
                 settings = connector_settings(
-                    self.container_id, connector, place.hostname, self.hub.membership
+                    self.container_id,
+                    connector,
+                    place.hostname,
+                    self.hub.membership,
+                    has_certificate=tls is not None and tls.has_certificate,
                 )
             except SecretUnavailable as unavailable:
                 raise NotConnected(Failure("unauthorized", str(unavailable))) from None
+            channel = None if tls is None else _channel(tls, place.hostname)
             sock = await connect_socket(place.host, place.port, connector.protocol_family)
         except NotConnected as error:
             self.counters.failed += 1
@@ -220,9 +245,24 @@ class AmqpConnector:
         hub = self.hub
         connection = Connection(settings, hub.forwarder, hub.turn, name, True)
         self._closed, self._is_refused = None, False
-        pump = RouterPump(sock, connection, hub, None, self.counters)
+        pump = RouterPump(sock, connection, hub, None, self.counters, channel)
         pump.observer = self._heard
         return pump
+
+    async def _load_tls(self) -> ClientTls | None:
+        """Return the TLS to connect with, loaded again if its files have changed.
+
+        Raises `NotConnected` if the profile cannot be used.
+        """
+        if self.profile is None:
+            return None
+        try:
+            self._tls = await trio.to_thread.run_sync(
+                renewed_client_tls, self._tls, self.connector, self.profile
+            )
+        except ProfileUnusable as unusable:
+            raise NotConnected(Failure("unauthorized", str(unusable))) from None
+        return self._tls
 
     async def _until_over(self, pump: RouterPump, connections: trio.Nursery) -> None:
         """Run a connection, and wait until it has ended.

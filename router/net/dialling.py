@@ -9,7 +9,7 @@ from typing import Final
 
 import trio
 
-from router.config.model import AddressFamily
+from router.config.endpoints import AddressFamily
 from router.engine.failures import Failure
 
 # How long a connection attempt may take, including the look-up of the host's name.

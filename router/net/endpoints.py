@@ -9,13 +9,11 @@ from router import __version__
 from router.amqp.failover import FAILOVER_SERVER_LIST, failover_list
 from router.amqp.redirects import Redirect
 from router.config.auto_links import AutoLinkSettings
+from router.config.connectors import ConnectorSettings
 from router.config.exchanges import BindingSettings, ExchangeSettings
 from router.config.link_routes import LinkRouteSettings
-from router.config.model import (
-    AddressSettings,
-    ConnectorSettings,
-    ListenerSettings,
-)
+from router.config.listeners import ListenerSettings
+from router.config.model import AddressSettings
 from router.config.redirects import RedirectSettings
 from router.config.urls import parse_server_url
 from router.core.addresses.bindings import BindingRule, ExchangeRule
@@ -108,17 +106,22 @@ def connector_settings(
     connector: ConnectorSettings,
     hostname: str,
     membership: Membership | None = None,
+    *,
+    has_certificate: bool = False,
 ) -> ConnectionSettings:
     """Return the settings of a connector's next connection, with the password read again.
 
-    `hostname` is the name of the container to connect to. Raises
-    `router.config.secret.SecretUnavailable` if the password cannot be read.
+    `hostname` is the name of the container to connect to. EXTERNAL is used only if this side shows
+    a certificate. Raises `router.config.secret.SecretUnavailable` if the password cannot be read.
     """
+    mechanisms = connector.sasl_mechanisms
+    if not has_certificate:
+        mechanisms = tuple(name for name in mechanisms if name != "EXTERNAL")
     password = connector.sasl_password
     return ConnectionSettings(
         **_common_settings(container_id, connector, membership),
         hostname=hostname,
-        sasl_mechanisms=connector.sasl_mechanisms,
+        sasl_mechanisms=mechanisms,
         sasl_username=connector.sasl_username,
         sasl_password=None if password is None else password.reveal(),
     )

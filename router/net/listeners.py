@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import structlog
 import trio
 
-from router.config.model import ListenerSettings
+from router.config.listeners import ListenerSettings
 from router.config.users import Users, load_users
 from router.engine.connection import Connection
 from router.net.accepting import accept_connections
@@ -19,6 +19,7 @@ from router.net.dialling import SocketAddress
 from router.net.endpoints import endpoint_name, listener_settings
 from router.net.router_hub import RouterHub
 from router.net.router_pump import RouterPump
+from router.net.tls.profiles import ServerTls
 from router.net.unopened import UnopenedConnections
 
 log = structlog.get_logger("router.listener")
@@ -121,7 +122,10 @@ class AmqpListener:
         sockets: list[trio.SocketListener],
         hub: RouterHub,
         container_id: str,
+        tls: ServerTls | None = None,
     ) -> None:
+        # replaced when its files change
+        self.tls = tls
         self.listener = listener
         self.sockets = sockets
         self.hub = hub
@@ -152,7 +156,16 @@ class AmqpListener:
         sock = socket.socket(fileno=stream.socket.detach())
         sock.setblocking(False)
         connection = Connection(self.settings, self.hub.forwarder, self.hub.turn, name, False)
-        pump = RouterPump(sock, connection, self.hub, self.authenticator, self.counters)
+        tls = self.tls
+        pump = RouterPump(
+            sock,
+            connection,
+            self.hub,
+            self.authenticator,
+            self.counters,
+            None if tls is None else tls.channel(),
+            tls,
+        )
         pump.log.debug("connection accepted", listener=self.listener.name)
         self._unopened.watch(pump)
         try:

@@ -13,7 +13,7 @@ from typing import Final
 import attrs
 
 from router.amqp.failover import FailoverServer, read_failover_list
-from router.config.model import ConnectorSettings
+from router.config.connectors import ConnectorSettings
 from router.config.urls import parse_server_url
 
 ANY_HOST: Final = "*"

@@ -16,12 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
+from router.amqp.constants import Condition
 from router.engine import events
 from router.engine.connection import Connection
 from router.errors import AmqpError
 from router.net.hub import READ_BYTES, Hub
+from router.net.tls.channel import TlsFailed
+from router.net.tls.tls_socket import TlsSocket
 
 if TYPE_CHECKING:
+    from router.net.tls.channel import TlsChannel
     from router.net.tracing import Tap
 
 # How long a peer may take to read our close, and then to close its side, before the socket is
@@ -38,8 +42,17 @@ QUICK_ACK: int = getattr(socket, "TCP_QUICKACK", -1)
 class Pump:
     """Transport of octets between a socket and the engine's connection."""
 
-    def __init__(self, sock: socket.socket, connection: Connection, hub: Hub[Any]) -> None:
+    def __init__(
+        self,
+        sock: socket.socket,
+        connection: Connection,
+        hub: Hub[Any],
+        tls: TlsChannel | None = None,
+    ) -> None:
         self.sock = sock
+        self.tls = None if tls is None else TlsSocket(sock, tls)
+        # what is read and written: the socket itself, or TLS on it
+        self.transport: socket.socket | TlsSocket = self.tls or sock
         # for detecting that a peer's host is gone, if there is no idle time-out (section 2.4.5)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         self.connection = connection
@@ -97,8 +110,8 @@ class Pump:
     async def _read(self) -> None:
         """Read until the connection is finished or the peer has ended its stream.
 
-        A turn that may be long holds the lock `Hub.long_turns`, so that connections with little to
-        do are served between two long turns (docs/decisions/0090).
+        A turn that may be long, such as one of a TLS handshake, holds the lock `Hub.long_turns`, so
+        that connections with little to do are served between two long turns (docs/decisions/0090).
         """
         connection, hub, sock = self.connection, self.hub, self.sock
         while not connection.finished:
@@ -114,7 +127,7 @@ class Pump:
                     hub.finish_turn()
                 continue
             await trio.lowlevel.wait_readable(sock)
-            if not connection.took_long():
+            if not connection.took_long() and (self.tls is None or connection.is_encrypted):
                 is_there = self._receive()
             else:
                 async with hub.long_turns:
@@ -131,14 +144,22 @@ class Pump:
         buffer = hub.buffer
         kept = connection.prepare(buffer)
         try:
-            count = self.sock.recv_into(buffer[kept : kept + READ_BYTES])
+            count = self.transport.recv_into(buffer[kept : kept + READ_BYTES])
         except (BlockingIOError, InterruptedError):
-            return True
+            count = -1
+        except TlsFailed as failed:
+            self._tls_failed(failed)
+            return False
         except OSError:
             return False
         if count == 0:
             return False
         hub.begin_turn()
+        if self.tls is not None:
+            self._tls_received(self.tls)
+        if count < 0:
+            hub.finish_turn()
+            return True
         tap = self.tap
         if tap is not None:
             tap.received(buffer[kept : kept + count])
@@ -150,6 +171,29 @@ class Pump:
         if count != READ_BYTES and QUICK_ACK >= 0 and connection.expects_more():
             self._acknowledge()
         return True
+
+    def _tls_received(self, tls: TlsSocket) -> None:
+        """After a read, note whether TLS is in use now, and schedule what it has to send."""
+        connection = self.connection
+        if tls.channel.is_secured:
+            if not connection.is_encrypted:
+                self.secured(tls.channel)
+                # our first octets may have waited for this
+                connection.outbox.touch()
+        elif tls.channel.is_plain:
+            self.tls, self.transport = None, self.sock
+        if tls.channel.has_output:
+            connection.outbox.touch()
+
+    def secured(self, _: TlsChannel) -> None:
+        """Note that the TLS handshake is complete; call this within a turn."""
+        self.connection.is_encrypted = True
+
+    def _tls_failed(self, failed: TlsFailed) -> None:
+        """End the connection in a turn of its own, because TLS has failed."""
+        self.hub.begin_turn()
+        self.connection.close(AmqpError(Condition.FRAMING_ERROR, f"TLS failed: {failed}"))
+        self.hub.finish_turn()
 
     def _acknowledge(self) -> None:
         """Make the kernel acknowledge received octets immediately.
@@ -203,11 +247,15 @@ class Pump:
 
     def _try_send(self) -> bool:
         """Send all output; return False if the socket is full before that."""
+        tls = self.tls
+        if tls is not None and not tls.channel.is_secured:
+            # our own octets wait for the handshake
+            return tls.flush()
         connection = self.connection
         output = connection.outbox.output
         while output.begin != output.end:
             try:
-                count = self.sock.send(output.waiting())
+                count = self.transport.send(output.waiting())
             except (BlockingIOError, InterruptedError):
                 return False
             except OSError:
@@ -216,7 +264,7 @@ class Pump:
             if self.tap is not None:
                 self.tap.sent(output.waiting()[:count])
             connection.sent(count)
-        return True
+        return tls is None or tls.flush()
 
     async def _write(self) -> None:
         """Send the rest of the output, waiting for the socket whenever it is full."""
@@ -258,6 +306,8 @@ class Pump:
 
     async def _drain(self) -> None:
         try:
+            if self.tls is not None:
+                self.tls.end()
             self.sock.shutdown(socket.SHUT_WR)
             while True:
                 await trio.lowlevel.wait_readable(self.sock)
@@ -294,6 +344,7 @@ class Pump:
         connection.owner = _GONE if self._is_over else _Ending(self)
         connection.failing = None
         connection.unfinished = None
+        self.tls, self.transport = None, self.sock
         self._is_closed = True
         if self._closed is not None:
             self._closed.set()

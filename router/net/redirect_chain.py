@@ -8,8 +8,8 @@ only a limited number of times in a row.
 from __future__ import annotations
 
 from router.amqp.redirects import Redirect
+from router.config.connectors import ConnectorSettings
 from router.config.kinds import AMQP_PORT
-from router.config.model import ConnectorSettings
 from router.net.places import Place
 
 # Redirects in a row, without a lasting connection in between. A front end that redirects to a

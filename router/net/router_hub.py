@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -53,6 +53,8 @@ class RouterHub(Hub["RouterPump"]):
         self.table = table
         self.connection_counters: list[ConnectionCounters] = []
         self.tracer = Tracer(self.pumps)
+        # when the certificates of TLS profiles expire, by profile, in seconds since 1970
+        self.certificate_expiries: Mapping[str, float] = {}
         # numbers of the connections that metrics show one by one, and the traffic of all other
         # connections that have ended
         self.individually_shown: set[int] = set()

@@ -19,9 +19,12 @@ from router.net.connection_counters import ConnectionCounters
 from router.net.endpoints import endpoint_host
 from router.net.event_log import log_event
 from router.net.pump import Pump
+from router.net.tls.channel import Security
 
 if TYPE_CHECKING:
     from router.net.router_hub import RouterHub
+    from router.net.tls.channel import TlsChannel
+    from router.net.tls.profiles import ServerTls
 
 log = structlog.get_logger("router.connection")
 link_log = structlog.get_logger("router.link")
@@ -40,8 +43,13 @@ class RouterPump(Pump):
         hub: RouterHub,
         authenticator: Authenticator | None,
         counters: ConnectionCounters | None = None,
+        tls: TlsChannel | None = None,
+        server_tls: ServerTls | None = None,
     ) -> None:
-        super().__init__(sock, connection, hub)
+        super().__init__(sock, connection, hub, tls)
+        self.server_tls = server_tls
+        # version, cipher and bits of its key, once TLS is in use
+        self.security: Security | None = None
         self.authenticator = authenticator
         self.counters = counters
         # whether its frames are logged; None to follow the general setting
@@ -76,13 +84,22 @@ class RouterPump(Pump):
         if not self.connection.settings.is_own:
             log_event(self.log, self.link_log, event, self.connection.user)
 
+    def secured(self, channel: TlsChannel) -> None:
+        """Note the peer's user, and what TLS has agreed on."""
+        super().secured(channel)
+        self.security = channel.security()
+        if self.server_tls is not None:
+            self.connection.external_user = self.server_tls.user_of(channel)
+
     async def _authenticate(self, event: events.SaslInitReceived) -> None:
         """Authenticate the peer, in a thread if that takes time, and send the SASL outcome."""
         assert self.authenticator is not None
         host = endpoint_host(self.connection.name)
         mechanism = event.mechanism
         try:
-            user = await self.authenticator.authenticate(mechanism, event.initial_response, host)
+            user = await self.authenticator.authenticate(
+                mechanism, event.initial_response, host, self.connection.external_user
+            )
         except trio.TooSlowError:
             self.hub.begin_turn()
             # No SASL outcome is sent: clients take any outcome but success for a wrong password,

@@ -15,7 +15,7 @@ from router.amqp.performatives import Attach, Source, Target
 from router.client.failures import ClientError
 from router.client.handler import ClientHandler
 from router.client.sender import Sender
-from router.config.model import ListenerSettings
+from router.config.listeners import ListenerSettings
 from router.engine import beginning, events
 from router.engine.connection import Connection
 from router.engine.session import Session

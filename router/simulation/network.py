@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
-from router.config.model import Configuration, ConnectorSettings, ListenerSettings
+from router.config.connectors import ConnectorSettings
+from router.config.listeners import ListenerSettings
+from router.config.model import Configuration
 from router.simulation.containers import Container
 from router.simulation.host import SimulatedRouter, shared_buffer
 from router.simulation.router_connections import RouterConnection

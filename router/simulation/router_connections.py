@@ -11,7 +11,8 @@ from random import Random
 
 import attrs
 
-from router.config.model import ConnectorSettings, ListenerSettings
+from router.config.connectors import ConnectorSettings
+from router.config.listeners import ListenerSettings
 from router.engine.connection import Connection
 from router.engine.settings import ConnectionSettings
 from router.net.connectors import LASTING_CONNECTION_S, backoff_delays

@@ -9,8 +9,10 @@ from contextlib import contextmanager
 import attrs
 import structlog
 
+from router.config.connectors import ConnectorSettings
 from router.config.endpoints import Role
-from router.config.model import Configuration, ConnectorSettings, ListenerSettings
+from router.config.listeners import ListenerSettings
+from router.config.model import Configuration
 from router.config.router_settings import RouterSettings
 from router.core.model.address import MULTICAST
 from router.core.routers.routing_state import mobile_key

@@ -18,7 +18,8 @@ from typing import Any
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from router.config.model import Configuration, ConnectorSettings
+from router.config.connectors import ConnectorSettings
+from router.config.model import Configuration
 from router.config.router_settings import RouterSettings
 from router.engine.connection import Connection
 from router.net.endpoints import connector_settings, endpoint_name

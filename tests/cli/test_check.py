@@ -8,14 +8,11 @@ import pytest
 from click.testing import CliRunner
 
 from router.cli.check import check, format_summary
+from router.config.connectors import ConnectorSettings
 from router.config.link_routes import LinkRouteSettings
+from router.config.listeners import ListenerSettings
 from router.config.load import default_configuration, default_text
-from router.config.model import (
-    AddressSettings,
-    Configuration,
-    ConnectorSettings,
-    ListenerSettings,
-)
+from router.config.model import AddressSettings, Configuration
 from router.config.redirects import RedirectSettings
 from router.config.router_settings import RouterSettings
 

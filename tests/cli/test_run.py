@@ -23,7 +23,7 @@ from router.cli.run import (
     announcement,
     run,
 )
-from router.config.model import ListenerSettings
+from router.config.listeners import ListenerSettings
 from router.endpoints import ListenerAddresses
 from router.log_limits import LogRateLimiter
 from router.logs.journal import Journal

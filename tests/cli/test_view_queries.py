@@ -19,7 +19,8 @@ from router.cli.view_queries import (
 from router.cli.views import ADDRESSES, CONNECTIONS, EDGES, LINKS, NODES, VIEWS
 from router.client import ManagementClient, RequestRefused, connect_management
 from router.client.management import Table
-from router.config.model import Configuration, ListenerSettings
+from router.config.listeners import ListenerSettings
+from router.config.model import Configuration
 from router.config.router_settings import RouterSettings
 from router.management.entity_types import ENTITY_TYPES
 from router.management.names import long_name

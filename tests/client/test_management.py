@@ -24,7 +24,8 @@ from router.client import (
     open_management,
 )
 from router.client.management import PAGE, Table
-from router.config.model import Configuration, ListenerSettings
+from router.config.listeners import ListenerSettings
+from router.config.model import Configuration
 from router.config.router_settings import RouterSettings
 
 from support.loopback import running_node

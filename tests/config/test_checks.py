@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from router.config.checks import find_contradictions
+from router.config.listeners import ListenerSettings
 from router.config.load import parse_configuration
 from router.config.mistakes import InvalidConfiguration
-from router.config.model import Configuration, ListenerSettings
+from router.config.model import Configuration
 from router.config.users import hash_password
 
 HASH = hash_password("x")

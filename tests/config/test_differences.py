@@ -7,6 +7,7 @@ from pathlib import Path
 import attrs
 import pytest
 
+from router.config.connectors import ConnectorSettings
 from router.config.differences import (
     RESTART_ONLY,
     SECRET,
@@ -17,14 +18,9 @@ from router.config.differences import (
     find_restart_only,
     key_of,
 )
+from router.config.listeners import ListenerSettings
 from router.config.load import default_configuration
-from router.config.model import (
-    AddressSettings,
-    Configuration,
-    ConnectorSettings,
-    ListenerSettings,
-    MetricsSettings,
-)
+from router.config.model import AddressSettings, Configuration, MetricsSettings
 from router.config.redirects import RedirectSettings
 from router.config.router_settings import RouterSettings
 from router.config.secret import Secret

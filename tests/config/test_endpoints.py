@@ -6,9 +6,10 @@ import attrs
 import pytest
 
 from router.config import endpoints
+from router.config.connectors import ConnectorSettings
+from router.config.listeners import ListenerSettings
 from router.config.load import parse_configuration
 from router.config.mistakes import InvalidConfiguration
-from router.config.model import ConnectorSettings, ListenerSettings
 
 SHARED = [name.lower() for name, value in vars(endpoints).items() if hasattr(value, "metadata")]
 

@@ -10,8 +10,9 @@ from hypothesis import given, strategies as st
 
 from router.config.edits import Edit
 from router.config.incremental_checks import IncrementalChecks
+from router.config.listeners import ListenerSettings
 from router.config.mistakes import Finding
-from router.config.model import AddressSettings, Configuration, ListenerSettings
+from router.config.model import AddressSettings, Configuration
 from router.config.validate import find_mistakes
 
 from support.edits import BY_NAME, EXCHANGES, STEP, edited

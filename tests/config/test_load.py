@@ -11,6 +11,7 @@ import attrs
 import pytest
 from hypothesis import given, strategies as st
 
+from router.config.listeners import ListenerSettings
 from router.config.load import (
     default_configuration,
     default_text,
@@ -18,12 +19,7 @@ from router.config.load import (
     parse_configuration,
 )
 from router.config.mistakes import InvalidConfiguration
-from router.config.model import (
-    ENTITIES,
-    AddressSettings,
-    Configuration,
-    ListenerSettings,
-)
+from router.config.model import ENTITIES, AddressSettings, Configuration
 from router.config.router_settings import RouterSettings
 from router.config.secret import Secret
 from router.config.setting import file_name

@@ -7,14 +7,9 @@ from pathlib import Path
 import attrs
 import pytest
 
-from router.config.model import (
-    ENTITIES,
-    AddressSettings,
-    Configuration,
-    ConnectorSettings,
-    Entity,
-    ListenerSettings,
-)
+from router.config.connectors import ConnectorSettings
+from router.config.listeners import ListenerSettings
+from router.config.model import ENTITIES, AddressSettings, Configuration, Entity
 from router.config.secret import Secret
 from router.config.setting import Setting, file_name, setting_of
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import attrs
 import pytest
 
-from router.config.model import ENTITIES, ListenerSettings
+from router.config.listeners import ListenerSettings
+from router.config.model import ENTITIES
 from router.config.reference import format_reference
 from router.config.setting import file_name, setting_of
 

@@ -7,9 +7,10 @@ from pathlib import Path
 import attrs
 import pytest
 
+from router.config.connectors import ConnectorSettings
 from router.config.load import default_configuration
 from router.config.mistakes import InvalidConfiguration
-from router.config.model import AddressSettings, Configuration, ConnectorSettings
+from router.config.model import AddressSettings, Configuration
 from router.config.saved import (
     BaseConfiguration,
     BaseEdited,

@@ -8,9 +8,11 @@ from typing import Any
 
 import attrs
 
+from router.config.connectors import ConnectorSettings
+from router.config.listeners import ListenerSettings
 from router.config.load import default_configuration
 from router.config.mistakes import Finding
-from router.config.model import AddressSettings, Configuration, ConnectorSettings, ListenerSettings
+from router.config.model import AddressSettings, Configuration
 from router.config.secret import Secret
 from router.config.validate import find_mistakes
 

@@ -11,14 +11,10 @@ import attrs
 import pytest
 from hypothesis import given, strategies as st
 
+from router.config.connectors import ConnectorSettings
+from router.config.listeners import ListenerSettings
 from router.config.load import default_configuration, parse_configuration
-from router.config.model import (
-    ENTITIES,
-    AddressSettings,
-    Configuration,
-    ConnectorSettings,
-    ListenerSettings,
-)
+from router.config.model import ENTITIES, AddressSettings, Configuration
 from router.config.open_properties import RESERVED_KEYS, RESERVED_PREFIXES
 from router.config.redirects import RedirectSettings
 from router.config.secret import Secret

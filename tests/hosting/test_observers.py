@@ -18,7 +18,8 @@ from router.client import (
     Properties,
     connect,
 )
-from router.config.model import AddressSettings, Configuration, ListenerSettings
+from router.config.listeners import ListenerSettings
+from router.config.model import AddressSettings, Configuration
 from router.core.routers.news import NeighbourFound as Found, NeighbourLost as Lost, News
 from router.engine import events
 from router.hosting.observers import EventQueue, Observers

@@ -5,7 +5,8 @@ from __future__ import annotations
 import trio
 
 from router.client import LinkLost, connect
-from router.config.model import Configuration, ListenerSettings
+from router.config.listeners import ListenerSettings
+from router.config.model import Configuration
 from router.config.redirects import RedirectSettings
 from router.core.routers import news
 from router.hosting.observers import OF_OUTCOMES, EventQueue

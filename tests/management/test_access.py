@@ -14,7 +14,8 @@ from router.amqp.performatives import Accepted, Disposition, Open, Rejected
 from router.amqp.revision import change_annotations, encode_entry
 from router.amqp.types import Symbol
 from router.client import connect
-from router.config.model import Configuration, ListenerSettings
+from router.config.listeners import ListenerSettings
+from router.config.model import Configuration
 from router.config.users import hash_password
 from router.core.deliveries.router_annotations import CONNECTION, RIGHTS
 from router.engine.connection import Connection

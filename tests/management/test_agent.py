@@ -15,7 +15,8 @@ from router.amqp.encode import encode_value
 from router.amqp.message import AmqpValue, Data, Message, Properties, decode_message, encode_message
 from router.amqp.performatives import Accepted, Rejected
 from router.client import LinkLost, connect
-from router.config.model import AddressSettings, Configuration, ListenerSettings
+from router.config.listeners import ListenerSettings
+from router.config.model import AddressSettings, Configuration
 from router.config.redirects import RedirectSettings
 from router.config.router_settings import RouterSettings
 from router.management.agent import (

@@ -12,14 +12,11 @@ import trio
 from hypothesis import given, strategies as st
 
 from router.client import ConnectionLost, LinkLost, connect
+from router.config.connectors import ConnectorSettings
 from router.config.incremental_checks import IncrementalChecks
+from router.config.listeners import ListenerSettings
 from router.config.mistakes import Finding
-from router.config.model import (
-    AddressSettings,
-    Configuration,
-    ConnectorSettings,
-    ListenerSettings,
-)
+from router.config.model import AddressSettings, Configuration
 from router.config.router_settings import RouterSettings
 from router.management.changes import CHANGE_HANDLERS
 from router.management.entities.router import ROUTER

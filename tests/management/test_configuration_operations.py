@@ -12,8 +12,10 @@ import pytest
 from structlog.testing import capture_logs
 
 from router.client import ManagementClient, RequestRefused, connect_management
+from router.config.connectors import ConnectorSettings
+from router.config.listeners import ListenerSettings
 from router.config.load import parse_configuration
-from router.config.model import AddressSettings, Configuration, ConnectorSettings, ListenerSettings
+from router.config.model import AddressSettings, Configuration
 from router.config.saved import StateFile
 from router.config.secret import Secret
 from router.management.configuration_operations import MAX_DIFFERENCES

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from router.client import ClientConnection, connect
-from router.config.model import Configuration, ListenerSettings
+from router.config.listeners import ListenerSettings
+from router.config.model import Configuration
 from router.management import connection_link_routes
 
 from support.loopback import Running, running_node

@@ -16,7 +16,8 @@ from router.amqp.performatives import Accepted, Close, Detach, Disposition, Rele
 from router.amqp.types import Described, UInt, ULong
 from router.client import Receiver
 from router.client.management import ManagementClient, RequestRefused
-from router.config.model import AddressSettings, Configuration, ListenerSettings
+from router.config.listeners import ListenerSettings
+from router.config.model import AddressSettings, Configuration
 from router.engine.account import Account, Ledger
 from router.management.delivery_trace import MAX_FOLLOWED, DeliveryFilter, DeliveryTracer
 from router.management.running_traces import Trace

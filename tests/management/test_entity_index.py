@@ -9,7 +9,8 @@ from hypothesis import given, strategies as st
 from router.config.auto_links import AutoLinkSettings
 from router.config.exchanges import BindingSettings, ExchangeSettings
 from router.config.link_routes import LinkRouteSettings
-from router.config.model import AddressSettings, Configuration, ListenerSettings
+from router.config.listeners import ListenerSettings
+from router.config.model import AddressSettings, Configuration
 from router.config.redirects import RedirectSettings
 from router.config.validate import find_mistakes
 from router.core.model.address import FALLBACK, MANAGEMENT_WRITERS

@@ -6,9 +6,11 @@ import pytest
 
 from router.amqp.encode import encode_value
 from router.config.auto_links import AutoLinkSettings
+from router.config.connectors import ConnectorSettings
 from router.config.exchanges import BindingSettings, ExchangeSettings
 from router.config.link_routes import LinkRouteSettings
-from router.config.model import AddressSettings, Configuration, ConnectorSettings, ListenerSettings
+from router.config.listeners import ListenerSettings
+from router.config.model import AddressSettings, Configuration
 from router.config.plugins import PluginSettings
 from router.config.redirects import RedirectSettings
 from router.core.link_routes.route_outlets import LinkRouteRule

@@ -19,7 +19,8 @@ from router.client import (
     connect,
     open_management,
 )
-from router.config.model import AddressSettings, Configuration, ListenerSettings
+from router.config.listeners import ListenerSettings
+from router.config.model import AddressSettings, Configuration
 from router.config.redirects import RedirectSettings
 from router.config.router_settings import RouterSettings
 from router.core.diagnosis.blocking import MEANINGS, Reason

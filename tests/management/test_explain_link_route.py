@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from router.config.link_routes import LinkRouteSettings
-from router.config.model import AddressSettings, Configuration, ListenerSettings
+from router.config.listeners import ListenerSettings
+from router.config.model import AddressSettings, Configuration
 from router.config.redirects import RedirectSettings
 from router.core.link_routes.route_outlets import BACK_OFF_S
 from router.engine.states import ConnectionState

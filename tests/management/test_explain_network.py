@@ -9,7 +9,8 @@ import pytest
 
 from router.amqp.performatives import Source
 from router.amqp.types import Symbol
-from router.config.model import Configuration, ListenerSettings
+from router.config.listeners import ListenerSettings
+from router.config.model import Configuration
 from router.core.addresses.rules import AddressRule, Rules
 from router.core.diagnosis.blocking import MEANINGS, Reason
 from router.core.network.idle_links import GRACE_S

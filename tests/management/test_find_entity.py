@@ -9,7 +9,8 @@ import attrs
 import pytest
 import trio
 
-from router.config.model import AddressSettings, Configuration, ListenerSettings
+from router.config.listeners import ListenerSettings
+from router.config.model import AddressSettings, Configuration
 from router.config.router_settings import RouterSettings
 from router.management.entities.configured import LISTENER
 from router.management.entity_index import NAMES_PER_CHECKPOINT

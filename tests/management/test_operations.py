@@ -9,7 +9,8 @@ import pytest
 import trio
 
 from router.amqp.encode import encode_value
-from router.config.model import Configuration, ListenerSettings
+from router.config.listeners import ListenerSettings
+from router.config.model import Configuration
 from router.config.router_settings import RouterSettings
 from router.management.operations import answer
 from router.management.requests import Answer, Request

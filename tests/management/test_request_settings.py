@@ -9,7 +9,9 @@ import pytest
 
 from router.amqp.types import Int, Symbol, ULong
 from router.config.auto_links import AutoLinkSettings
-from router.config.model import AddressSettings, ConnectorSettings, ListenerSettings
+from router.config.connectors import ConnectorSettings
+from router.config.listeners import ListenerSettings
+from router.config.model import AddressSettings
 from router.config.redirects import RedirectSettings
 from router.config.router_settings import RouterSettings
 from router.config.secret import Secret

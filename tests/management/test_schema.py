@@ -8,8 +8,10 @@ from typing import Any
 import attrs
 import pytest
 
+from router.config.connectors import ConnectorSettings
 from router.config.differences import RESTART_ONLY
-from router.config.model import ENTITIES, ConnectorSettings, Entity, ListenerSettings
+from router.config.listeners import ListenerSettings
+from router.config.model import ENTITIES, Entity
 from router.config.secret import Secret
 from router.config.setting import file_name, setting_of
 from router.management.names import long_name

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from router.client.management import RequestRefused
-from router.config.model import Configuration, ListenerSettings
+from router.config.listeners import ListenerSettings
+from router.config.model import Configuration
 from router.management.running_traces import MAX_TRACES
 
 from support.loopback import dialled, running_node

@@ -18,7 +18,8 @@ import pytest
 import trio
 from proton import Message
 
-from router.config.model import AddressSettings, ListenerSettings
+from router.config.listeners import ListenerSettings
+from router.config.model import AddressSettings
 from router.metrics import http as http_module
 from router.metrics.http import App, Health, HttpListener
 from router.metrics.readiness import Readiness

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from router.config.model import Configuration, ConnectorSettings, ListenerSettings
+from router.config.connectors import ConnectorSettings
+from router.config.listeners import ListenerSettings
+from router.config.model import Configuration
 from router.config.router_settings import RouterSettings
 from router.core.routers.routing_state import Interest
 from router.metrics.network import NO_MESSAGES, NetworkReading, read_network

@@ -13,7 +13,8 @@ from proton.utils import LinkDetached
 from router.amqp.constants import TerminusExpiryPolicy
 from router.amqp.framing import AMQP_HEADER, encode_frame
 from router.amqp.performatives import Attach, Detach, Open, Source
-from router.config.model import AddressSettings, ConnectorSettings
+from router.config.connectors import ConnectorSettings
+from router.config.model import AddressSettings
 from router.config.redirects import RedirectSettings
 from router.metrics import reading
 from router.metrics.address_labels import AddressLabels

@@ -9,7 +9,8 @@ import pytest
 
 from router import __version__
 from router.amqp.redirects import Redirect
-from router.config.model import ConnectorSettings, ListenerSettings
+from router.config.connectors import ConnectorSettings
+from router.config.listeners import ListenerSettings
 from router.config.redirects import RedirectSettings
 from router.config.secret import Secret, SecretUnavailable
 from router.net.endpoints import (

@@ -14,11 +14,8 @@ from router.amqp.constants import TerminusExpiryPolicy
 from router.amqp.framing import AMQP_HEADER
 from router.amqp.performatives import Attach, Begin, Close, Detach, End, Error, Flow, Open, Source
 from router.amqp.types import Symbol
-from router.config.model import (
-    AddressSettings,
-    Configuration,
-    ListenerSettings,
-)
+from router.config.listeners import ListenerSettings
+from router.config.model import AddressSettings, Configuration
 from router.config.redirects import RedirectSettings
 from router.config.router_settings import RouterSettings
 from router.net.endpoints import endpoint_name

@@ -8,7 +8,7 @@ import socket
 import pytest
 from structlog.testing import capture_logs
 
-from router.config.model import ListenerSettings
+from router.config.listeners import ListenerSettings
 from router.net.listeners import bind_sockets, close_sockets
 
 from support.loopback import dialled, listening, running_node

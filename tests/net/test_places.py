@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from router.amqp.failover import MOST_TAKEN
-from router.config.model import ConnectorSettings
+from router.config.connectors import ConnectorSettings
 from router.net.places import Place, Places
 
 HOME = Place("a", 1, "a")

@@ -15,7 +15,7 @@ from router.amqp.performatives import Begin, Detach, Error, Open
 from router.amqp.redirects import Redirect
 from router.amqp.types import Symbol
 from router.config.auto_links import AutoLinkSettings
-from router.config.model import ConnectorSettings
+from router.config.connectors import ConnectorSettings
 from router.config.secret import Secret
 from router.net.connectors import FIRST_DELAY_S, LASTING_CONNECTION_S
 from router.net.places import Place

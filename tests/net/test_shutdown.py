@@ -9,7 +9,9 @@ import trio.testing
 from router.amqp.constants import Condition
 from router.amqp.framing import AMQP_HEADER
 from router.amqp.performatives import Close, Detach, Disposition, Modified, Open, Released
-from router.config.model import Configuration, ConnectorSettings, ListenerSettings
+from router.config.connectors import ConnectorSettings
+from router.config.listeners import ListenerSettings
+from router.config.model import Configuration
 from router.net import shutdown
 
 from support.loopback import Peer, dialled, running_node

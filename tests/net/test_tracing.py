@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from router.amqp.framing import AMQP_HEADER, SASL_HEADER, encode_frame
 from router.amqp.performatives import Attach, Begin, Close, Detach, Open, Transfer
-from router.config.model import Configuration, ListenerSettings
+from router.config.listeners import ListenerSettings
+from router.config.model import Configuration
 from router.net.tracing import Frame
 
 from support.loopback import Running, dialled, running_node

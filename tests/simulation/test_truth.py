@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import attrs
 
-from router.config.model import Configuration, ConnectorSettings
+from router.config.connectors import ConnectorSettings
+from router.config.model import Configuration
 from router.config.router_settings import RouterSettings
 from router.core.routers.routing_state import Interest, Path
 from router.simulation.host import SimulatedRouter

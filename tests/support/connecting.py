@@ -16,7 +16,8 @@ from router.amqp.framing import AMQP_HEADER
 from router.amqp.performatives import Close, Error, Open, SaslInit
 from router.amqp.redirects import Redirect
 from router.amqp.types import Symbol
-from router.config.model import Configuration, ConnectorSettings
+from router.config.connectors import ConnectorSettings
+from router.config.model import Configuration
 from router.net import connectors
 
 from support.loopback import Peer

@@ -10,7 +10,9 @@ import attrs
 from router.amqp.encode import encode_value
 from router.amqp.performatives import Accepted, Modified, Rejected, Released
 from router.amqp.types import Described, Symbol, ULong
-from router.config.model import Configuration, ConnectorSettings, ListenerSettings
+from router.config.connectors import ConnectorSettings
+from router.config.listeners import ListenerSettings
+from router.config.model import Configuration
 from router.config.router_settings import RouterSettings
 from router.control.edge.edge import EdgeRouter
 from router.control.edge.edges import Edges

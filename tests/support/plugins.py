@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from router.client import connect_management
-from router.config.model import Configuration, ListenerSettings
+from router.config.listeners import ListenerSettings
+from router.config.model import Configuration
 from router.config.plugins import PluginSettings
 from router.hosting.host import HostedPlugin
 

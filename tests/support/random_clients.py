@@ -13,7 +13,7 @@ from router.amqp.performatives import Accepted, Header, Modified, Properties, Re
 from router.amqp.sections import Data
 from router.client.receiver import ReceivedMessage
 from router.client.sender import SentMessage
-from router.config.model import ListenerSettings
+from router.config.listeners import ListenerSettings
 from router.engine import attaching, events
 from router.engine.delivery import Delivery
 from router.engine.rare_transfers import abort

@@ -16,13 +16,10 @@ from collections.abc import Callable
 from functools import partial
 from random import Random
 
+from router.config.connectors import ConnectorSettings
 from router.config.link_routes import LinkRouteSettings
-from router.config.model import (
-    AddressSettings,
-    Configuration,
-    ConnectorSettings,
-    ListenerSettings,
-)
+from router.config.listeners import ListenerSettings
+from router.config.model import AddressSettings, Configuration
 from router.config.router_settings import Distribution, RouterSettings
 from router.core.routers.routing_state import EDGE, EDGE_AWAY, EDGE_RUN
 from router.engine.delivery import Delivery

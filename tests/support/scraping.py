@@ -14,13 +14,9 @@ from prometheus_client.openmetrics.parser import (
 )
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
-from router.config.model import (
-    AddressSettings,
-    Configuration,
-    ConnectorSettings,
-    ListenerSettings,
-    MetricsSettings,
-)
+from router.config.connectors import ConnectorSettings
+from router.config.listeners import ListenerSettings
+from router.config.model import AddressSettings, Configuration, MetricsSettings
 from router.config.redirects import RedirectSettings
 from router.node import Node
 

@@ -17,9 +17,11 @@ from router.config.setting import Setting
 
 Remarks = Callable[..., None]
 
+_USUAL: Final = ("role", "authenticatePeer", "saslMechanisms", "idleTimeoutSeconds")
+
 _AMQP_ALONE: Final = "it concerns AMQP, which this listener does not speak"
-# Attributes that keep a listener for HTTP secure.
-_GUARDS: Final = ("sslProfile", "requireSsl")
+# Attributes of a listener that admit only peers with TLS.
+_REQUIRE_TLS: Final = ("requireSsl", "requireEncryption")
 
 
 def adapt_endpoint(table: Table, fields: Mapping[str, Setting], remark: Remarks) -> None:
@@ -29,6 +31,7 @@ def adapt_endpoint(table: Table, fields: Mapping[str, Setting], remark: Remarks)
     """
     _fit_cost(table, remark)
     if table.name == "listener":
+        _fit_tls(table, remark)
         if table.values.get("socketAddressFamily") == "IPv6" and "host" not in table.values:
             table.data["host"] = table.values["host"] = "::"
         if "httpRootDir" in table.values:
@@ -50,6 +53,19 @@ def _fit_cost(table: Table, remark: Remarks) -> None:
         remark("ignored", table.line_of("cost"), f"{format_path(table.place)}.cost", text)
 
 
+def _fit_tls(table: Table, remark: Remarks) -> None:
+    """Admit peers without TLS as Dispatch does: unless the file requires TLS."""
+    values, place = table.values, format_path(table.place)
+    if "sslProfile" in values:
+        if not any(values.get(key) for key in _REQUIRE_TLS):
+            values["requireSsl"] = False
+        return
+    for key in _REQUIRE_TLS:
+        if values.pop(key, False):
+            text = "without an sslProfile no peer can use TLS, and every peer is let in"
+            remark("guard", table.line_of(key), f"{place}.{key}", text, True)
+
+
 def _fit_http(table: Table, remark: Remarks) -> None:
     """Keep only attributes that this router's listeners for HTTP have, and report the others."""
     values, place = table.values, format_path(table.place)
@@ -64,9 +80,10 @@ def _fit_http(table: Table, remark: Remarks) -> None:
         table.left_out = True
         remark("missing", table.section.line, place, "nothing is left to serve")
         return
-    for key in [key for key in values if key not in (*HTTP_ATTRIBUTES, *_GUARDS, "httpRootDir")]:
-        # attributes that almost every listener has are not worth a remark
-        if key not in ("role", "authenticatePeer", "saslMechanisms", "idleTimeoutSeconds"):
+    for key in [key for key in values if key not in (*HTTP_ATTRIBUTES, "httpRootDir")]:
+        # attributes that almost every listener has are not worth a remark; with an sslProfile,
+        # every client of HTTP has to use TLS
+        if key not in (*_REQUIRE_TLS, *_USUAL):
             remark("ignored", table.line_of(key), f"{place}.{key}", _AMQP_ALONE)
         del values[key]
 
@@ -79,7 +96,7 @@ def _fit_authentication(table: Table, fields: Mapping[str, Setting], remark: Rem
     """
     values, place = table.values, format_path(table.place)
     wanted = _mechanisms(table)
-    known = [name for name in wanted if _takes(fields, "saslMechanisms", [name])]
+    known = _known(table, fields, wanted)
     line = table.line_of("saslMechanisms")
     unknown = [name for name in wanted if name not in known]
     if unknown:
@@ -107,7 +124,7 @@ def _fit_login(table: Table, fields: Mapping[str, Setting], remark: Remarks) -> 
     wanted = _mechanisms(table)
     if not wanted:
         return
-    known = [name for name in wanted if _takes(fields, "saslMechanisms", [name])]
+    known = _known(table, fields, wanted)
     if "PLAIN" in known and len(known) > 1 and "saslUsername" not in table.values:
         # there is no user to log in as
         known.remove("PLAIN")
@@ -126,6 +143,39 @@ def _fit_login(table: Table, fields: Mapping[str, Setting], remark: Remarks) -> 
                 text = "has no effect without PLAIN"
                 remark("ignored", table.line_of(key), f"{format_path(table.place)}.{key}", text)
     table.values["saslMechanisms"] = " ".join(dict.fromkeys(known))
+
+
+def _known(table: Table, fields: Mapping[str, Setting], wanted: list[str]) -> list[str]:
+    """Return the wanted mechanisms that this router supports; EXTERNAL needs TLS."""
+    return [
+        name
+        for name in wanted
+        if _takes(fields, "saslMechanisms", [name])
+        and (name != "EXTERNAL" or "sslProfile" in table.values)
+    ]
+
+
+def adapt_profile(table: Table, fields: Mapping[str, Setting], remark: Remarks) -> None:
+    """Adapt a TLS profile to this router; `remark` is called to report a change."""
+    values, place = table.values, format_path(table.place)
+    file = values.pop("passwordFile", None)
+    if file is not None and "password" not in values:
+        values["password"] = f"file:{file}"
+    if "protocols" in values:
+        wanted = str(values["protocols"]).replace(",", " ").split()
+        known = [name for name in wanted if _takes(fields, "protocols", [name])]
+        for name in wanted:
+            if name not in known:
+                text = f"{name} is not supported, because it is not safe"
+                remark("missing", table.line_of("protocols"), f"{place}.protocols", text)
+        values["protocols"] = " ".join(dict.fromkeys(known))
+        if not known:
+            del values["protocols"]
+    if "uidFormat" in values and not _takes(fields, "uidFormat", values["uidFormat"]):
+        # Dispatch logs an error for each connection, and takes the subject
+        text = "is not a valid format; the name of a peer's user is the whole subject"
+        remark("missing", table.line_of("uidFormat"), f"{place}.uidFormat", text)
+        del values["uidFormat"]
 
 
 def _mechanisms(table: Table) -> list[str]:

@@ -56,21 +56,19 @@ _FAMILIES: Final = ("IPv4", "IPv6")
 _DISTRIBUTIONS: Final = ("multicast", "closest", "balanced", "unavailable")
 _DIRECTIONS: Final = ("in", "out")
 _MOST: Final = 2**31 - 1
-_WITHOUT_TLS: Final = "its connections are not encrypted, and no peer is known by a certificate"
 _PROFILES: Final = Entity(
     {
-        "name": _NAME,
+        "name": Attribute(),
         "ciphers": Attribute(),
         "protocols": Attribute(),
         "caCertFile": Attribute(old="certDb"),
         "certFile": Attribute(),
         "privateKeyFile": Attribute(old="keyFile"),
-        "passwordFile": Attribute(),
+        "passwordFile": Attribute(meaning="password is used instead"),
         "password": Attribute(),
         "uidFormat": Attribute(),
         "uidNameMappingFile": Attribute(old="displayNameFile"),
     },
-    meaning="TLS is not supported yet; see the remarks on what uses the profile",
 )
 
 _ENDPOINT: Final[Mapping[str, Attribute]] = {
@@ -83,7 +81,7 @@ _ENDPOINT: Final[Mapping[str, Attribute]] = {
     ),
     "role": Attribute(_ROLES, "normal"),
     "cost": Attribute("integer", 1),
-    "sslProfile": Attribute(fate="guard", meaning=_WITHOUT_TLS),
+    "sslProfile": Attribute(),
     "saslMechanisms": Attribute(),
     "maxFrameSize": Attribute("integer", 16384),
     "maxSessions": Attribute("integer", 32768),
@@ -168,12 +166,8 @@ ENTITIES: Final[Mapping[str, Entity]] = {
             "socketAddressFamily": Attribute(_FAMILIES, old="protocolFamily"),
             "authenticatePeer": Attribute("boolean", False, old="requirePeerAuth"),
             "saslPlugin": Attribute(fate="guard", meaning="the authentication service is not used"),
-            "requireEncryption": Attribute(
-                "boolean", False, "guard", "connections that are not encrypted are let in"
-            ),
-            "requireSsl": Attribute(
-                "boolean", False, "guard", "connections that are not encrypted are let in"
-            ),
+            "requireEncryption": Attribute("boolean", False),
+            "requireSsl": Attribute("boolean", False),
             "trustedCertsFile": Attribute(old="trustedCerts", had_no_effect=True),
             "initialHandshakeTimeoutSeconds": Attribute("integer", 0),
             "multiTenant": Attribute(
@@ -194,9 +188,7 @@ ENTITIES: Final[Mapping[str, Entity]] = {
             **{key: each for key, each in _ENDPOINT.items() if key != "socketAddressFamily"},
             "protocolFamily": _ENDPOINT["socketAddressFamily"],
             "allowRedirect": Attribute("boolean", True, had_no_effect=True),
-            "verifyHostname": Attribute(
-                "boolean", True, "harmless", "there is no certificate to verify", "verifyHostName"
-            ),
+            "verifyHostname": Attribute("boolean", True, old="verifyHostName"),
             "saslUsername": Attribute(),
             "saslPassword": Attribute(),
         }

@@ -103,8 +103,7 @@ LISTENER: Final = _type(
     "listener",
     _place("listener"),
     _name,
-    *("sslProfile", "saslPlugin", "requireEncryption", "requireSsl"),
-    *("trustedCertsFile", "multiTenant", "websockets", "httpRootDir"),
+    *("saslPlugin", "trustedCertsFile", "multiTenant", "websockets", "httpRootDir"),
     *("messageLoggingComponents", "policyVhost"),
 )
 
@@ -114,7 +113,7 @@ CONNECTOR: Final = _type(
     "connector",
     _place("connector"),
     _name,
-    *("sslProfile", "verifyHostname", "messageLoggingComponents", "policyVhost"),
+    *("messageLoggingComponents", "policyVhost"),
     live=CONNECTOR_STATE,
 )
 

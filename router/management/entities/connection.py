@@ -96,13 +96,35 @@ CONNECTION: Final = EntityType[ConnectionView](
             "Whether the peer used SASL, with any mechanism including ANONYMOUS.",
             lambda c: c.mechanism is not None,
         ),
-        Attribute("isEncrypted", "boolean", "Always false: there is no TLS.", constant(False)),
+        Attribute(
+            "isEncrypted", "boolean", "Whether it uses TLS.", lambda c: c.pump.security is not None
+        ),
         Attribute("sasl", "string", "The SASL mechanism that was used.", lambda c: c.mechanism),
         Attribute("user", "string", "The user name of the peer.", lambda c: c.connection.user),
-        Attribute("ssl", "boolean", "Always false: there is no TLS.", constant(False)),
-        Attribute("sslProto", "string", "Always null: there is no TLS.", constant(None)),
-        Attribute("sslCipher", "string", "Always null: there is no TLS.", constant(None)),
-        *_OF.integers((("sslSsf", "Always null: there is no TLS.", constant(None)),)),
+        Attribute(
+            "ssl", "boolean", "The same as isEncrypted.", lambda c: c.pump.security is not None
+        ),
+        Attribute(
+            "sslProto",
+            "string",
+            "The TLS version, such as TLSv1.3; null without TLS.",
+            lambda c: c.pump.security and c.pump.security.version,
+        ),
+        Attribute(
+            "sslCipher",
+            "string",
+            "The TLS cipher; null without TLS.",
+            lambda c: c.pump.security and c.pump.security.cipher,
+        ),
+        *_OF.integers(
+            (
+                (
+                    "sslSsf",
+                    "The strength of the TLS cipher: the bits of its key; null without TLS.",
+                    lambda c: c.pump.security and c.pump.security.bits,
+                ),
+            )
+        ),
         *_OF.integers(
             (("uptimeSeconds", "Seconds since the peer connected.", lambda c: c.uptime_s),)
         ),

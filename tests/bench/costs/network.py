@@ -15,7 +15,9 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Final
 
-from router.config.model import Configuration, ConnectorSettings, ListenerSettings
+from router.config.connectors import ConnectorSettings
+from router.config.listeners import ListenerSettings
+from router.config.model import Configuration
 from router.config.router_settings import RouterSettings
 from router.control.network.adjacency import Neighbours
 from router.control.network.codec import encode_control

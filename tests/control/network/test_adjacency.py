@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from router.config.model import Configuration, ConnectorSettings, ListenerSettings
+from router.config.connectors import ConnectorSettings
+from router.config.listeners import ListenerSettings
+from router.config.model import Configuration
 from router.config.router_settings import RouterSettings
 from router.control.network.adjacency import MOST_AT_ONCE, Neighbours
 from router.core.links.control_links import MAX_QUEUED_TO_EDGE

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from router.config.model import Configuration, ConnectorSettings, ListenerSettings
+from router.config.connectors import ConnectorSettings
+from router.config.listeners import ListenerSettings
+from router.config.model import Configuration
 from router.config.router_settings import RouterSettings
 from router.control.network.adjacency import Neighbours
 from router.control.network.first_sync import PATIENCE_S, FirstSync

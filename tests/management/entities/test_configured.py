@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from router.config.model import AddressSettings, Configuration, ConnectorSettings, ListenerSettings
+from router.config.connectors import ConnectorSettings
+from router.config.listeners import ListenerSettings
+from router.config.model import AddressSettings, Configuration
 from router.management.entities.configured import CONFIGURED_ADDRESS, CONNECTOR, LISTENER
 
 from support.entities import told

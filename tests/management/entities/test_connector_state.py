@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from router.config.model import ConnectorSettings
+from router.config.connectors import ConnectorSettings
 from router.engine.failures import Failure
 from router.management.entities.configured import CONNECTOR
 from router.management.schema import LiveEntity

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from router.config.link_routes import LinkRouteSettings
-from router.config.model import Configuration, ListenerSettings
+from router.config.listeners import ListenerSettings
+from router.config.model import Configuration
 from router.core.link_routes.link_routes import IN, LinkRoutes, Route
 from router.core.link_routes.route_outlets import LinkRouteRule
 from router.management.entities.address import ADDRESS

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from router.config.model import Configuration, ConnectorSettings, ListenerSettings
+from router.config.connectors import ConnectorSettings
+from router.config.listeners import ListenerSettings
+from router.config.model import Configuration
 from router.config.router_settings import RouterSettings
 from router.core.routers.routing_state import Interest
 from router.management.entities.node import NODE, nodes, other_nodes

@@ -14,7 +14,8 @@ from router_telemetry import exporter
 from router_telemetry.files import Files
 
 from router.client import Accepted, AmqpValue, Message, connect
-from router.config.model import Configuration, ListenerSettings
+from router.config.listeners import ListenerSettings
+from router.config.model import Configuration
 from router.config.plugins import PluginSettings
 
 from support.loopback import Running, running_node

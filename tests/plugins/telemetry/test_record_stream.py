@@ -14,7 +14,8 @@ from router_telemetry.record_stream import message_of
 from router_telemetry.schema import DELIVERIES, EVENTS
 
 from router.client import AmqpValue, Data, Message, ReceivedMessage, connect
-from router.config.model import Configuration, ListenerSettings
+from router.config.listeners import ListenerSettings
+from router.config.model import Configuration
 from router.config.plugins import PluginSettings
 
 from support.loopback import Running, running_node

@@ -1,0 +1,179 @@
+"""Listeners in the configuration: sockets for AMQP, or for metrics and health."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal, get_args
+
+import attrs
+
+from router.config import kinds
+from router.config.endpoints import (
+    CONNECTION_BUFFER_BYTES,
+    COST,
+    ENABLE_PROTOCOL_TRACE,
+    HOST,
+    IDLE_TIMEOUT_SECONDS,
+    LINK_CAPACITY,
+    LONGEST_TIMEOUT_S,
+    MANAGEMENT,
+    MAX_FRAME_SIZE,
+    MAX_SESSION_FRAMES,
+    MAX_SESSIONS,
+    MECHANISMS,
+    NAME,
+    OPEN_PROPERTIES,
+    ROLE,
+    STRIP_ANNOTATIONS,
+    AddressFamily,
+    Management,
+    Mechanism,
+    Role,
+    StripAnnotations,
+    name_from_socket,
+)
+from router.config.failover import FAILOVER_URLS
+from router.config.setting import checked, setting
+
+ClientCertificate = Literal["required", "optional", "none"]
+
+
+def _has_profile(self: ListenerSettings) -> bool:
+    return self.ssl_profile is not None
+
+
+def _certificate_for_external(self: ListenerSettings) -> ClientCertificate:
+    return "required" if "EXTERNAL" in self.sasl_mechanisms else "none"
+
+
+@attrs.frozen(kw_only=True, field_transformer=checked)
+class ListenerSettings:
+    """A socket that the router listens on, for AMQP or, with http, for metrics and health."""
+
+    host: str = attrs.field(
+        default="127.0.0.1",
+        metadata=setting(HOST, "The address or host name to listen on."),
+    )
+    port: int = attrs.field(
+        default=kinds.AMQP_PORT,
+        metadata=setting(kinds.port(0), "The TCP port to listen on; required with http."),
+    )
+    name: str = attrs.field(
+        default=name_from_socket("listener"),
+        metadata=setting(
+            NAME,
+            "The listener's name in management, in the log and in metrics.",
+            default="listener/host:port",
+        ),
+    )
+    socket_address_family: AddressFamily | None = attrs.field(
+        default=None,
+        metadata=setting(
+            kinds.choice(get_args(AddressFamily)),
+            "Listen only on the host's addresses of this family.",
+            default="all families that the host has",
+        ),
+    )
+    role: Role = ROLE
+    cost: int = COST
+    sasl_mechanisms: tuple[Mechanism, ...] = attrs.field(
+        default=("ANONYMOUS",),
+        metadata=setting(MECHANISMS, "The SASL mechanisms to offer, in this order."),
+    )
+    authenticate_peer: bool = attrs.field(
+        default=False,
+        metadata=setting(
+            kinds.flag(),
+            "Whether a peer must authenticate with SASL, and not as ANONYMOUS. If not, it may "
+            "also connect without SASL.",
+        ),
+    )
+    users_file: Path | None = attrs.field(
+        default=None,
+        metadata=setting(
+            kinds.file_path(),
+            "The users and hashed passwords for PLAIN, as `trioute passwd` writes them.",
+            default="none; required if PLAIN is offered",
+        ),
+    )
+    ssl_profile: str | None = attrs.field(
+        default=None,
+        metadata=setting(
+            NAME,
+            "The name of the sslProfile with the certificate that the router shows; with it, "
+            "peers can connect with TLS (amqps), or upgrade to it by the protocol header with "
+            "id 2.",
+            default="none: no TLS",
+        ),
+    )
+    sni_ssl_profiles: tuple[str, ...] = attrs.field(
+        default=(),
+        metadata=setting(
+            kinds.names(512, most=1000),
+            "The names of more profiles. A peer that names a host for which the certificate of "
+            "one of them is valid (SNI) is shown that certificate. Everything else is as in "
+            "sslProfile.",
+            default="none",
+        ),
+    )
+    require_ssl: bool = attrs.field(
+        default=attrs.Factory(_has_profile, takes_self=True),
+        metadata=setting(
+            kinds.flag(),
+            "Whether a peer must use TLS. If not, peers without TLS are served on the same port.",
+            default="true with an sslProfile, false without",
+        ),
+    )
+    require_encryption: bool = attrs.field(
+        default=False,
+        metadata=setting(
+            kinds.flag(),
+            "The same as requireSsl, because SASL does not encrypt here; a name that Dispatch's "
+            "files have.",
+        ),
+    )
+    client_certificate: ClientCertificate = attrs.field(
+        default=attrs.Factory(_certificate_for_external, takes_self=True),
+        metadata=setting(
+            kinds.choice(get_args(ClientCertificate)),
+            "Whether a peer that uses TLS must show a certificate that the sslProfile's "
+            "caCertFile verifies (required), may show one (optional), or is not asked (none).",
+            default="required if EXTERNAL is offered, otherwise none",
+        ),
+    )
+    max_frame_size: int = MAX_FRAME_SIZE
+    max_sessions: int = MAX_SESSIONS
+    max_session_frames: int = MAX_SESSION_FRAMES
+    strip_annotations: StripAnnotations = STRIP_ANNOTATIONS
+    link_capacity: int = LINK_CAPACITY
+    connection_buffer_bytes: int = CONNECTION_BUFFER_BYTES
+    idle_timeout_seconds: float = IDLE_TIMEOUT_SECONDS
+    initial_handshake_timeout_seconds: float = attrs.field(
+        default=10.0,
+        metadata=setting(
+            kinds.seconds(LONGEST_TIMEOUT_S, zero="for ever"),
+            "How long a peer may take from connecting to the end of its open.",
+        ),
+    )
+    management: Management = MANAGEMENT
+    open_properties: Mapping[str, object] = OPEN_PROPERTIES
+    failover_urls: tuple[str, ...] = FAILOVER_URLS
+    enable_protocol_trace: bool = ENABLE_PROTOCOL_TRACE
+    http: bool = attrs.field(
+        default=False,
+        metadata=setting(
+            kinds.flag(),
+            "Serve HTTP here instead of AMQP. Besides http, such a listener has only host, "
+            "port, name, socketAddressFamily, sslProfile, sniSslProfiles, clientCertificate, "
+            "metrics and healthz.",
+        ),
+    )
+    metrics: bool = attrs.field(
+        default=True,
+        metadata=setting(kinds.flag(), "With http: whether to serve /metrics for Prometheus."),
+    )
+    healthz: bool = attrs.field(
+        default=True,
+        metadata=setting(kinds.flag(), "With http: whether to serve /healthz and /readyz."),
+    )

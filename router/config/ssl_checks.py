@@ -1,0 +1,105 @@
+"""Checks of TLS profiles, and of what refers to them.
+
+See `router.config.checks`, which runs these checks. Whether the files of a profile can be used is
+checked in `router.net.tls.checking`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from router.config.mistakes import Data, Finding
+from router.config.model import Configuration
+
+
+def _profile_names(configuration: Configuration, _: Data) -> Iterator[Finding]:
+    seen: dict[str, int] = {}
+    for index, profile in enumerate(configuration.ssl_profiles):
+        if profile.name is None:
+            yield Finding(("sslProfile", index, "name"), "is missing", "give the profile a name")
+        elif profile.name in seen:
+            yield Finding(
+                ("sslProfile", index, "name"),
+                f"is taken: sslProfile[{seen[profile.name]}] has the same name",
+                "give another name",
+                shown=True,
+            )
+        else:
+            seen[profile.name] = index
+
+
+def _used_profiles(configuration: Configuration, _: Data) -> Iterator[Finding]:
+    """Yield a finding for each listener or connector whose profile is missing or incomplete."""
+    profiles = {each.name: each for each in configuration.ssl_profiles}
+    for index, listener in enumerate(configuration.listeners):
+        used = [("sslProfile", listener.ssl_profile)] if listener.ssl_profile is not None else []
+        used += [("sniSslProfiles", name) for name in listener.sni_ssl_profiles]
+        for key, name in used:
+            profile = profiles.get(name)
+            if profile is None:
+                yield _unknown("listener", index, key, name, profiles)
+            elif profile.cert_file is None:
+                yield Finding(
+                    ("listener", index, key),
+                    f"names {name}, a profile without a certificate",
+                    "give that profile a certFile, or name another one",
+                )
+        main = profiles.get(listener.ssl_profile)
+        asks = listener.client_certificate != "none"
+        if main is not None and asks and main.ca_cert_file is None:
+            yield Finding(
+                ("listener", index, "sslProfile"),
+                f"names {main.name}, a profile without caCertFile, though peers are asked for "
+                "certificates",
+                "give that profile the authorities that sign them, in caCertFile",
+                concerns=(
+                    ("listener", index, "clientCertificate"),
+                    ("listener", index, "saslMechanisms"),
+                ),
+            )
+    for index, connector in enumerate(configuration.connectors):
+        if connector.ssl_profile is not None and connector.ssl_profile not in profiles:
+            yield _unknown("connector", index, "sslProfile", connector.ssl_profile, profiles)
+
+
+def _unknown(
+    entity: str, index: int, key: str, name: str | None, profiles: Mapping[str | None, object]
+) -> Finding:
+    known = ", ".join(str(each) for each in profiles if each is not None)
+    allowed = f"known here: {known}" if known else "there is no sslProfile yet: add one"
+    return Finding((entity, index, key), f"names {name}, which is no sslProfile", allowed)
+
+
+def _need_profile(configuration: Configuration, data: Data) -> Iterator[Finding]:
+    """Yield a finding for each attribute that has no effect, or no use, without a profile."""
+    for index, listener in enumerate(configuration.listeners):
+        if listener.ssl_profile is not None:
+            continue
+        for key in ("sniSslProfiles", "requireSsl", "requireEncryption", "clientCertificate"):
+            given = data["listener"][index].get(key)
+            if given not in (None, False, "none", (), []):
+                yield _without("listener", index, key)
+        if "EXTERNAL" in listener.sasl_mechanisms:
+            yield Finding(
+                ("listener", index, "saslMechanisms"),
+                "has EXTERNAL, but without TLS no peer has a certificate",
+                "give an sslProfile, or remove EXTERNAL",
+                concerns=(("listener", index, "sslProfile"),),
+            )
+    for index, connector in enumerate(configuration.connectors):
+        if connector.ssl_profile is None and connector.ssl_upgrade:
+            yield _without("connector", index, "sslUpgrade")
+
+
+def _without(entity: str, index: int, key: str) -> Finding:
+    return Finding(
+        (entity, index, key),
+        "has no effect without TLS",
+        "give an sslProfile, or remove it",
+        shown=True,
+        concerns=((entity, index, "sslProfile"),),
+    )
+
+
+SSL_CHECKS: Final = (_profile_names, _used_profiles, _need_profile)

@@ -1,0 +1,17 @@
+"""Metrics of the router's certificates."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from router.metrics.metric import Metric
+
+CERTIFICATES: Final = (
+    Metric(
+        "trioute_certificate_expiry_timestamp_seconds",
+        "gauge",
+        "When the certificate of a TLS profile expires, in seconds since 1970.",
+        ("profile",),
+        lambda r: (((name,), at) for name, at in r.certificate_expiries.items()),
+    ),
+)

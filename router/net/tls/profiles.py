@@ -1,0 +1,210 @@
+"""TLS of listeners and connectors: what their profiles' files contain, and whether they changed."""
+
+from __future__ import annotations
+
+import contextlib
+import ssl
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+import attrs
+import trio
+
+from router.config.connectors import ConnectorSettings
+from router.config.listeners import ListenerSettings
+from router.config.ssl_profiles import SslProfileSettings
+from router.net.tls.channel import TlsChannel
+from router.net.tls.contexts import ProfileUnusable, client_context, server_context
+
+Stamps = tuple[tuple[str, int, int, int], ...]
+"""Path, modification time in nanoseconds, size and inode of each file."""
+SniCallback = Callable[[ssl.SSLObject, "str | None", ssl.SSLContext], None]
+"""Callback of Python's `ssl` for the host name that a peer sends."""
+
+_FILES: Final = (
+    "cert_file",
+    "private_key_file",
+    "ca_cert_file",
+    "crl_file",
+    "uid_name_mapping_file",
+)
+
+
+@attrs.frozen(eq=False)
+class ServerTls:
+    """TLS of one listener, as its files were when it was loaded."""
+
+    context: ssl.SSLContext
+    profiles: tuple[SslProfileSettings, ...]
+    stamps: Stamps
+    allows_plain: bool
+    user_names: Mapping[str, str]
+
+    def channel(self) -> TlsChannel:
+        """Return the TLS layer of a new connection."""
+        return TlsChannel(self.context, allows_plain=self.allows_plain)
+
+    def user_of(self, channel: TlsChannel) -> str | None:
+        """Return the user that the peer's verified certificate stands for, or None without one."""
+        from router.net.tls.certificates import user_of
+
+        certificate = channel.peer_certificate()
+        if certificate is None:
+            return None
+        return user_of(certificate, self.profiles[0].uid_format, self.user_names)
+
+
+@attrs.frozen(eq=False)
+class ClientTls:
+    """TLS of one connector, as its files were when it was loaded."""
+
+    context: ssl.SSLContext
+    stamps: Stamps
+    upgrade: bool
+    has_certificate: bool
+
+    def channel(self, hostname: str) -> TlsChannel:
+        """Return the TLS layer of a new connection to a host.
+
+        Raises ValueError if `hostname` cannot be sent or verified.
+        """
+        return TlsChannel(self.context, server_hostname=hostname, upgrade=self.upgrade)
+
+
+def load_server_tls(
+    listener: ListenerSettings, profiles: Mapping[str, SslProfileSettings]
+) -> ServerTls | None:
+    """Load the TLS of a listener, or return None if the listener has no profile.
+
+    Reads files, so call this in a thread. Raises `ProfileUnusable`, which names the profile.
+    """
+    if listener.ssl_profile is None:
+        return None
+    # loaded only with TLS, because it takes memory
+    from router.net.tls.certificates import load_user_names, own_certificate
+
+    names = (listener.ssl_profile, *listener.sni_ssl_profiles)
+    used = tuple(profiles[name] for name in names)
+    main = used[0]
+    stamps = stamps_of(used)
+    contexts: list[ssl.SSLContext] = []
+    by_host: dict[str, ssl.SSLContext] = {}
+    for name, profile in zip(names, used, strict=True):
+        with _naming(name):
+            context = server_context(main, listener.client_certificate, profile)
+            assert profile.cert_file is not None
+            certificate = own_certificate(profile.cert_file)
+        contexts.append(context)
+        for host in certificate.host_names:
+            # of several certificates for a host, the first one counts
+            by_host.setdefault(host, context)
+    if len(contexts) > 1:
+        contexts[0].sni_callback = _choose(by_host)
+    user_names: Mapping[str, str] = {}
+    if main.uid_name_mapping_file is not None:
+        with _naming(names[0]):
+            user_names = load_user_names(main.uid_name_mapping_file)
+    allows_plain = not (listener.require_ssl or listener.require_encryption)
+    return ServerTls(contexts[0], used, stamps, allows_plain, user_names)
+
+
+async def renewed_server_tls(
+    before: ServerTls | None,
+    listener: ListenerSettings,
+    profiles: Mapping[str, SslProfileSettings],
+) -> ServerTls | None:
+    """Return `before` if neither its profiles nor their files have changed; otherwise load anew.
+
+    Returns and raises the same as `load_server_tls`.
+    """
+    if listener.ssl_profile is None:
+        return None
+    return await trio.to_thread.run_sync(_renewed, before, listener, profiles)
+
+
+def _renewed(
+    before: ServerTls | None,
+    listener: ListenerSettings,
+    profiles: Mapping[str, SslProfileSettings],
+) -> ServerTls | None:
+    if before is not None:
+        names = (str(listener.ssl_profile), *listener.sni_ssl_profiles)
+        used = tuple(profiles[name] for name in names)
+        if used == before.profiles and stamps_of(used) == before.stamps:
+            return before
+    return load_server_tls(listener, profiles)
+
+
+def load_client_tls(connector: ConnectorSettings, profile: SslProfileSettings) -> ClientTls:
+    """Load the TLS of a connector; reads files, so call this in a thread.
+
+    Raises `ProfileUnusable`, which names the profile.
+    """
+    stamps = stamps_of([profile])
+    with _naming(str(profile.name)):
+        context = client_context(profile, connector.verify_hostname)
+    return ClientTls(context, stamps, connector.ssl_upgrade, profile.cert_file is not None)
+
+
+def renewed_client_tls(
+    before: ClientTls | None, connector: ConnectorSettings, profile: SslProfileSettings
+) -> ClientTls:
+    """Return `before` if its files have not changed, otherwise as `load_client_tls`."""
+    if before is not None and before.stamps == stamps_of([profile]):
+        return before
+    return load_client_tls(connector, profile)
+
+
+def certificate_expiries(profiles: Iterable[SslProfileSettings]) -> Mapping[str, float]:
+    """Return when the profiles' certificates expire, by profile, in seconds since 1970.
+
+    Files that cannot be used are left out. Reads files, so call this in a thread.
+    """
+    from router.net.tls.certificates import own_certificate
+
+    found = {}
+    for profile in profiles:
+        if profile.cert_file is not None:
+            with contextlib.suppress(ProfileUnusable):
+                found[str(profile.name)] = own_certificate(profile.cert_file).expires_at
+    return found
+
+
+def stamps_of(profiles: Iterable[SslProfileSettings]) -> Stamps:
+    """Return the stamps of the profiles' files; a file that cannot be read is left out."""
+    found = []
+    for profile in profiles:
+        files = [getattr(profile, name) for name in _FILES]
+        if profile.password is not None and profile.password.kind == "file":
+            files.append(Path(profile.password.reference))
+        for file in files:
+            if file is not None:
+                with contextlib.suppress(OSError, ValueError):
+                    status = file.stat()
+                    stamp = (str(file), status.st_mtime_ns, status.st_size, status.st_ino)
+                    found.append(stamp)
+    return tuple(found)
+
+
+@contextlib.contextmanager
+def _naming(name: str) -> Iterator[None]:
+    """Add the profile's name to the reason why it cannot be used."""
+    try:
+        yield
+    except ProfileUnusable as unusable:
+        raise ProfileUnusable(unusable.attribute, unusable.reason, name) from None
+
+
+def _choose(by_host: Mapping[str, ssl.SSLContext]) -> SniCallback:
+    """Return a callback that sets the context of the host that a peer names (SNI)."""
+
+    def choose(tls: ssl.SSLObject, host: str | None, _: ssl.SSLContext) -> None:
+        if host is None:
+            return
+        host = host.lower()
+        found = by_host.get(host) or by_host.get(f"*.{host.partition('.')[2]}")
+        if found is not None:
+            tls.context = found
+
+    return choose
