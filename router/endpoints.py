@@ -177,11 +177,11 @@ class Endpoints:
                 if listener.name in staying:
                     standing = self.listeners[listener.name]
                     prepared.reread.extend(_reread(standing))
-                    tls = await renewed_server_tls(standing.tls, listener, prepared.profiles)
+                    tls = await _load_tls(standing.tls, listener, prepared.profiles)
                     if tls is not None and tls is not standing.tls:
                         prepared.secured.append((standing, tls))
                 else:
-                    tls = await renewed_server_tls(None, listener, prepared.profiles)
+                    tls = await _load_tls(None, listener, prepared.profiles)
                     standing = await self._open(listener, givers, tls)
                     prepared.opened.append(standing)
                 prepared.listeners[listener.name] = standing
@@ -260,7 +260,7 @@ class Endpoints:
                 continue
             name = standing.settings.name
             try:
-                tls = await renewed_server_tls(before, standing.settings, profiles)
+                tls = await _load_tls(before, standing.settings, profiles)
             except ProfileUnusable as unusable:
                 if standing.unusable != str(unusable):
                     standing.unusable = str(unusable)
@@ -377,6 +377,17 @@ class Endpoints:
         """Stop accepting HTTP requests; responses under way are finished."""
         for standing in self.listeners.values():
             standing.stop.set()
+
+
+async def _load_tls(
+    before: ServerTls | None,
+    listener: ListenerSettings,
+    profiles: Mapping[str, SslProfileSettings],
+) -> ServerTls | None:
+    """Return the TLS of a listener, which is `before` if nothing has changed."""
+    if listener.ssl_profile is None:
+        return None
+    return await trio.to_thread.run_sync(renewed_server_tls, before, listener, profiles)
 
 
 async def _stop(connector: AmqpConnector) -> None:

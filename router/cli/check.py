@@ -86,15 +86,26 @@ def _listener(listener: ListenerSettings) -> str:
     place = _socket(listener.host, listener.port)
     if listener.http:
         served = ["/metrics"] * listener.metrics + ["/healthz", "/readyz"] * listener.healthz
-        return f"HTTP on {place}, {' '.join(served)}"
+        return (
+            f"{'HTTP' if listener.ssl_profile is None else 'HTTPS'} on {place}, {' '.join(served)}"
+        )
     needed = "has to authenticate" if listener.authenticate_peer else "may stay anonymous"
-    return f"AMQP on {place}, SASL {' '.join(listener.sasl_mechanisms)}, the peer {needed}"
+    mechanisms = " ".join(listener.sasl_mechanisms)
+    return f"AMQP on {place}, {_security(listener)}SASL {mechanisms}, the peer {needed}"
+
+
+def _security(listener: ListenerSettings) -> str:
+    """Return whether a listener requires TLS, as part of a line; nothing without TLS."""
+    if listener.ssl_profile is None:
+        return ""
+    return "with TLS, " if listener.needs_tls else "with or without TLS, "
 
 
 def _connector(connector: ConnectorSettings) -> str:
     place = _socket(connector.host, connector.port)
     user = f" as {connector.sasl_username}" if connector.sasl_username else ""
-    return f"AMQP to {place}{user}, SASL {' '.join(connector.sasl_mechanisms)}"
+    security = "" if connector.ssl_profile is None else " with TLS"
+    return f"AMQP to {place}{security}{user}, SASL {' '.join(connector.sasl_mechanisms)}"
 
 
 def _address(address: AddressSettings) -> str:

@@ -263,20 +263,29 @@ def announcement(
             f"configured by {configured}"
         )
     ]
-    amqp = []
+    # URLs for AMQP, those without TLS first
+    urls: list[tuple[bool, str]] = []
     for each in listening:
+        has_tls = each.listener.ssl_profile is not None
+        needs_tls = has_tls and each.listener.needs_tls
         for host, port in each.addresses:
             shown = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
             if each.listener.http:
-                lines.append(f"  metrics and health  http://{shown}/metrics  /healthz  /readyz")
+                scheme = "https" if has_tls else "http"
+                served = f"{scheme}://{shown}/metrics  /healthz  /readyz"
+                lines.append(f"  metrics and health  {served}")
             else:
-                amqp.append(shown)
-                lines.append(f"  AMQP 1.0            amqp://{shown}")
-    if amqp:
+                scheme = "amqps" if needs_tls else "amqp"
+                urls.append((needs_tls, f"{scheme}://{shown}"))
+                also = f"  amqps://{shown}" if has_tls and not needs_tls else ""
+                lines.append(f"  AMQP 1.0            {scheme}://{shown}{also}")
+    if urls:
         lines.append("Try it, in two other terminals:")
         command = command_name()
-        lines.append(f"  {command} receive amqp://{amqp[0]}/hello --count 3")
-        lines.append(f"  {command} send amqp://{amqp[0]}/hello --count 3 --body 'hello, world'")
+        needs_tls, url = min(urls, key=lambda each: each[0])
+        trust = " --ssl-trustfile FILE" if needs_tls else ""
+        lines.append(f"  {command} receive {url}/hello --count 3{trust}")
+        lines.append(f"  {command} send {url}/hello --count 3 --body 'hello, world'{trust}")
         lines.append("Ctrl-C stops the router.")
     return lines
 

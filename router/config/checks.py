@@ -266,11 +266,11 @@ def _listener_sasl(configuration: Configuration, _: Data) -> Iterator[Finding]:
                 shown=True,
                 concerns=(mechanisms,),
             )
-        if listener.authenticate_peer and not plain:
+        if listener.authenticate_peer and listener.sasl_mechanisms == ("ANONYMOUS",):
             yield Finding(
                 (*here, "authenticatePeer"),
                 "lets no peer in, because only ANONYMOUS is offered",
-                'add "PLAIN" to saslMechanisms, or remove authenticatePeer',
+                'add "PLAIN" or "EXTERNAL" to saslMechanisms, or remove authenticatePeer',
                 shown=True,
                 concerns=(mechanisms,),
             )

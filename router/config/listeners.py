@@ -114,7 +114,6 @@ class ListenerSettings:
             "The names of more profiles. A peer that names a host for which the certificate of "
             "one of them is valid (SNI) is shown that certificate. Everything else is as in "
             "sslProfile.",
-            default="none",
         ),
     )
     require_ssl: bool = attrs.field(
@@ -177,3 +176,8 @@ class ListenerSettings:
         default=True,
         metadata=setting(kinds.flag(), "With http: whether to serve /healthz and /readyz."),
     )
+
+    @property
+    def needs_tls(self) -> bool:
+        """Return whether peers without TLS are refused."""
+        return self.require_ssl or self.require_encryption

@@ -26,6 +26,7 @@ class SslProfileSettings:
         metadata=setting(
             NAME,
             "The profile's name, by which listeners and connectors refer to it.",
+            default="none; it is required",
             required=True,
         ),
     )
@@ -75,7 +76,6 @@ class SslProfileSettings:
         metadata=setting(
             _PROTOCOLS,
             "The allowed TLS versions. Older ones are not supported, because they are not safe.",
-            default='"TLSv1.2" and "TLSv1.3"',
         ),
     )
     ciphers: str | None = attrs.field(

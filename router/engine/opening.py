@@ -174,8 +174,8 @@ def refuse_header(connection: Connection, data: bytes) -> None:
 def _looks_like(connection: Connection, data: bytes) -> str:
     """Return a note on the protocol that the peer seems to speak, such as TLS on a plain port."""
     what = ""
-    # a handshake, or the alert with which a TLS server answers our header
-    if data[:2] in (b"\x16\x03", b"\x15\x03"):
+    # a handshake, or the alert or header with which a TLS server answers our header
+    if data[:2] in (b"\x16\x03", b"\x15\x03") or data[:5] == b"AMQP\x02":
         what = "TLS"
     elif data.startswith((b"GET ", b"HEAD ", b"POST ", b"PUT ", b"OPTIONS", b"HTTP/")):
         what = "HTTP"

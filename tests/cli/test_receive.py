@@ -183,7 +183,8 @@ def test_what_is_no_message_is_said(other_side: OtherSide) -> None:
     [
         [],
         ["there"],
-        ["amqps://there/q"],
+        ["amqp://there/q", "--ssl-trustfile", __file__],
+        ["wss://there/q"],
         ["there/q", "--count", "0"],
         ["there/q", "--credit", "0"],
         ["there/q", "--settle", "maybe"],

@@ -30,7 +30,7 @@ port = 0
 @pytest.mark.parametrize(
     ("bus", "told"),
     [
-        ("amqps://127.0.0.1", "amqps:// is not supported here"),
+        ("wss://127.0.0.1", "wss:// is not supported here"),
         ("127.0.0.1:99999", "'99999' is not a port number (1 to 65535)"),
         ("", "the host is missing"),
     ],

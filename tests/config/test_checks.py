@@ -351,7 +351,7 @@ BAD = {
         """,
         """
         f:2: listener[0].authenticatePeer: true lets no peer in, because only ANONYMOUS is
-            offered; add "PLAIN" to saslMechanisms, or remove authenticatePeer
+            offered; add "PLAIN" or "EXTERNAL" to saslMechanisms, or remove authenticatePeer
         """,
     ),
     "HTTP with what is for AMQP": (
@@ -364,9 +364,11 @@ BAD = {
         """,
         """
         f:4: listener[0].maxFrameSize: has no effect on a listener for HTTP; remove it; such a
-            listener has host, port, name, socketAddressFamily, http, metrics, healthz
+            listener has host, port, name, socketAddressFamily, http, metrics, healthz,
+            sslProfile, sniSslProfiles, clientCertificate
         f:5: listener[0].role: has no effect on a listener for HTTP; remove it; such a listener
-            has host, port, name, socketAddressFamily, http, metrics, healthz
+            has host, port, name, socketAddressFamily, http, metrics, healthz, sslProfile,
+            sniSslProfiles, clientCertificate
         """,
     ),
     "AMQP with what is for HTTP": (

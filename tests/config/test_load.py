@@ -94,11 +94,11 @@ prefx = "a"
         f:3: router.defaultDistributon: is not a known attribute; did you mean
             defaultDistribution?
         f:6: listener[0].port: 70000 is not allowed; give a whole number from 0 to 65535 (0: any
-            free port), or "amqp" (5672)
+            free port), "amqp" (5672) or "amqps" (5671)
         f:7: listener[0].max_frame_size: is not a known attribute; did you mean maxFrameSize?
         f:9: listener[1].http: "yes" is not allowed; give true or false
         f:10: listener[1].saslMechanisms: ["PLAIN", "SCRAM"] is not allowed; give a list of
-            "ANONYMOUS" or "PLAIN", or of both, or the same in one text with spaces
+            one or more of "ANONYMOUS", "PLAIN" or "EXTERNAL", or the same in one text with spaces
         f:13: connector[0].saslPassword: (a secret) is not allowed; give text, or env:VARIABLE,
             file:PATH, pass:TEXT or literal:TEXT
         f:15: address[0].prefx: is not a known attribute; did you mean prefix?
@@ -217,7 +217,7 @@ def test_the_default_file_shows_every_attribute() -> None:
 
 def test_what_the_default_file_comments_out_is_the_default() -> None:
     samples = "levels|id|metadata|socketAddressFamily|usersFile|openProperties|"
-    samples += "protocolFamily|failoverUrls"
+    samples += "protocolFamily|failoverUrls|sslProfile|sniSslProfiles|requireSsl"
     paragraphs = [
         paragraph
         if "#[[" in paragraph

@@ -39,7 +39,7 @@ def test_every_attribute_is_on_the_page() -> None:
     [
         ("idleTimeoutSeconds", "`16`", "a number of seconds: 0 (never), or from 0.001 to 4294967"),
         ("healthz", "`true`", "true or false"),
-        ("port", "`5672`", 'a whole number from 1 to 65535, or "amqp" (5672)'),
+        ("port", "`5672`", 'a whole number from 1 to 65535, "amqp" (5672) or "amqps" (5671)'),
         ("id", "the name of the host", "text of 1 to 127 printable characters without spaces"),
         ("saslMechanisms", '`["ANONYMOUS"]`', setting_of(MECHANISMS).kind.words),
     ],

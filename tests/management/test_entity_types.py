@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from router.amqp.encode import encode_value
@@ -20,6 +22,7 @@ from router.management.schema import AnyEntityType
 from router.management.views import RouterView
 
 from support.blocking_proton import Peer
+from support.certificates import Authority
 from support.loopback import running_node
 
 TYPES = [entity_type for entity_type, _ in ENTITY_TYPES.values()]
@@ -41,7 +44,7 @@ def test_everything_has_a_meaning(entity_type: AnyEntityType) -> None:
         assert meaning.endswith(".")
 
 
-async def test_every_value_is_of_its_kind_and_can_be_sent() -> None:
+async def test_every_value_is_of_its_kind_and_can_be_sent(tmp_path: Path) -> None:
     configuration = Configuration(
         listeners=(ListenerSettings(port=0), ListenerSettings(port=0, name="second")),
         connectors=(ConnectorSettings(port=1),),
@@ -52,6 +55,7 @@ async def test_every_value_is_of_its_kind_and_can_be_sent() -> None:
         bindings=(BindingSettings(exchange_name="e", binding_key="a", next_hop_address="q"),),
         link_routes=(LinkRouteSettings(prefix="far", direction="in", container_id="c"),),
         plugins=(PluginSettings(plugin="missing"),),
+        ssl_profiles=(Authority(tmp_path).profile(),),
     )
     seen = set()
     async with running_node(configuration) as running, Peer(running.address[1]) as peer:

@@ -28,7 +28,9 @@ class Authority:
     def issue(self, *names: str, file: str = "", common_name: str | None = None) -> Path:
         """Return a new file with a certificate for these names, and its key."""
         issued = self.ca.issue_cert(*names, common_name=common_name)
-        path = self.folder / (file or f"{names[0].strip('*.')}-{len(list(self.folder.iterdir()))}.pem")
+        path = self.folder / (
+            file or f"{names[0].strip('*.')}-{len(list(self.folder.iterdir()))}.pem"
+        )
         path.write_bytes(b"")
         for part in (issued.private_key_pem, *issued.cert_chain_pems):
             part.write_to_path(path, append=True)

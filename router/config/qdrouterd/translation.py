@@ -21,7 +21,7 @@ from router.config.model import ENTITIES as OURS, Entity as OurEntity
 from router.config.qdrouterd import facts
 from router.config.qdrouterd.auto_link_names import AutoLinkNames
 from router.config.qdrouterd.document import Document, GivenAttribute, Section
-from router.config.qdrouterd.endpoints import adapt_endpoint
+from router.config.qdrouterd.endpoints import adapt_endpoint, adapt_profile
 from router.config.qdrouterd.logs import LogSections
 from router.config.qdrouterd.old_names import (
     INVERTED,
@@ -200,6 +200,8 @@ class _Translator:
             adapt_endpoint(table, fields, self.remark)
             if table.left_out:
                 return
+        elif table.name == "sslProfile":
+            adapt_profile(table, fields, self.remark)
         for key, value in table.values.items():
             attribute = entity.attributes.get(key) if entity is not None else None
             if attribute is not None and attribute.had_no_effect:

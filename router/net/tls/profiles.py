@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Final
 
 import attrs
-import trio
 
 from router.config.connectors import ConnectorSettings
 from router.config.listeners import ListenerSettings
@@ -105,29 +104,18 @@ def load_server_tls(
     if main.uid_name_mapping_file is not None:
         with _naming(names[0]):
             user_names = load_user_names(main.uid_name_mapping_file)
-    allows_plain = not (listener.require_ssl or listener.require_encryption)
-    return ServerTls(contexts[0], used, stamps, allows_plain, user_names)
+    return ServerTls(contexts[0], used, stamps, not listener.needs_tls, user_names)
 
 
-async def renewed_server_tls(
+def renewed_server_tls(
     before: ServerTls | None,
     listener: ListenerSettings,
     profiles: Mapping[str, SslProfileSettings],
 ) -> ServerTls | None:
     """Return `before` if neither its profiles nor their files have changed; otherwise load anew.
 
-    Returns and raises the same as `load_server_tls`.
+    Returns and raises the same as `load_server_tls`; call it in a thread, too.
     """
-    if listener.ssl_profile is None:
-        return None
-    return await trio.to_thread.run_sync(_renewed, before, listener, profiles)
-
-
-def _renewed(
-    before: ServerTls | None,
-    listener: ListenerSettings,
-    profiles: Mapping[str, SslProfileSettings],
-) -> ServerTls | None:
     if before is not None:
         names = (str(listener.ssl_profile), *listener.sni_ssl_profiles)
         used = tuple(profiles[name] for name in names)

@@ -73,7 +73,7 @@ def test_what_is_refused(kind: Kind, value: Any, allowed: str) -> None:
         (kinds.text(127), 10, "10"),
         (kinds.flag(), "yes", True),
         (kinds.seconds(100, zero="never"), "1.5", 1.5),
-        (kinds.mechanisms(("PLAIN",)), "PLAIN", "PLAIN"),
+        (kinds.words(("PLAIN",)), "PLAIN", "PLAIN"),
         (kinds.hosts(), "a, b", ["a", "b"]),
     ],
 )
