@@ -89,6 +89,14 @@ class ListenerSettings:
             "also connect without SASL.",
         ),
     )
+    allow_insecure_authentication: bool = attrs.field(
+        default=False,
+        metadata=setting(
+            kinds.flag(),
+            "Whether PLAIN, which sends the password readable, is offered to peers without TLS. "
+            "It is always offered to peers on this host's loopback address.",
+        ),
+    )
     users_file: Path | None = attrs.field(
         default=None,
         metadata=setting(

@@ -18,7 +18,7 @@ from router.amqp.framing import decode_frame_body
 from router.amqp.reading import Cursor, TransferFrame
 from router.amqp.reading_disposition import DispositionFrame
 from router.amqp.reading_flow import FlowFrame
-from router.engine import attaching, beginning, flows, opening, sasl
+from router.engine import attaching, beginning, flows, headers, opening, sasl
 from router.engine.account import Account
 from router.engine.handler import Handler
 from router.engine.numbers import Numbers
@@ -261,10 +261,10 @@ class Connection:
         if self.phase == HEADER:
             if end - at < FRAME_HEADER_BYTES:
                 self.frame_end = end
-                opening.check_partial_header(self, bytes(memoryview(view)[at:end]))
+                headers.check_partial_header(self, bytes(memoryview(view)[at:end]))
                 return at
             self.frame_end = end
-            opening.header_received(self, bytes(memoryview(view)[at : at + FRAME_HEADER_BYTES]))
+            headers.header_received(self, bytes(memoryview(view)[at : at + FRAME_HEADER_BYTES]))
             return at + FRAME_HEADER_BYTES
         phase = self.phase
         limit = self.max_frame_size if phase == AMQP else SASL_MAX_FRAME_BYTES

@@ -51,8 +51,7 @@ def frame_received(connection: Connection, body: bytes) -> None:
         opening.send_open(connection)
     elif not connection.is_client and isinstance(frame, SaslInit):
         mechanism = str(frame.mechanism)
-        has_certificate = connection.external_user is not None
-        if mechanism not in connection.settings.offered_mechanisms(has_certificate):
+        if mechanism not in offered_mechanisms(connection):
             outcome(connection, False, None)
             return
         connection.mechanism = mechanism
@@ -73,6 +72,21 @@ def frame_received(connection: Connection, body: bytes) -> None:
             Condition.ILLEGAL_STATE,
             f"{type(frame).__name__} is not expected at this point of the SASL exchange",
         )
+
+
+def offered_mechanisms(connection: Connection) -> tuple[str, ...]:
+    """Return the mechanisms that a server offers on this connection.
+
+    EXTERNAL needs a certificate of the peer, and PLAIN needs TLS unless the settings allow it
+    without.
+    """
+    settings = connection.settings
+    return tuple(
+        name
+        for name in settings.sasl_mechanisms
+        if (name != "EXTERNAL" or connection.external_user is not None)
+        and (name != "PLAIN" or connection.is_encrypted or not settings.plain_needs_tls)
+    )
 
 
 def _choose_mechanism(connection: Connection, frame: SaslMechanisms) -> None:

@@ -37,6 +37,8 @@ class ConnectionSettings:
     # tuple means to connect without SASL
     sasl_mechanisms: tuple[str, ...] = ("ANONYMOUS",)
     sasl_required: bool = False
+    # as a server: whether PLAIN is offered only with TLS
+    plain_needs_tls: bool = False
     sasl_username: str | None = None
     sasl_password: str | None = attrs.field(default=None, repr=False)
     # whether the router's own message annotations are accepted from the peer, and whether they are
@@ -59,9 +61,3 @@ class ConnectionSettings:
     management: str = "read"
     # whether its frames are logged
     traced: bool = False
-
-    def offered_mechanisms(self, has_certificate: bool) -> tuple[str, ...]:
-        """Return the mechanisms that a server offers; EXTERNAL needs a certificate of the peer."""
-        if has_certificate:
-            return self.sasl_mechanisms
-        return tuple(name for name in self.sasl_mechanisms if name != "EXTERNAL")

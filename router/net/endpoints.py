@@ -98,6 +98,7 @@ def listener_settings(
         handshake_timeout_s=listener.initial_handshake_timeout_seconds,
         sasl_mechanisms=mechanisms,
         sasl_required=listener.authenticate_peer,
+        plain_needs_tls=not listener.allow_insecure_authentication,
     )
 
 

@@ -6,11 +6,13 @@ import errno
 import socket
 from collections.abc import Iterable
 
+import attrs
 import structlog
 import trio
 
 from router.config.listeners import ListenerSettings
 from router.config.users import Users, load_users
+from router.core.addresses.management_access import is_loopback
 from router.engine.connection import Connection
 from router.net.accepting import accept_connections
 from router.net.authentication import Authenticator
@@ -130,6 +132,8 @@ class AmqpListener:
         self.sockets = sockets
         self.hub = hub
         self.settings = listener_settings(container_id, listener, hub.membership)
+        # for peers on this host: nobody else can read what they send
+        self.local_settings = attrs.evolve(self.settings, plain_needs_tls=False)
         self.counters = ConnectionCounters(listener.name, "in", listener.role)
         self.authenticator = Authenticator(read_users(listener))
         self._unopened = UnopenedConnections()
@@ -155,7 +159,8 @@ class AmqpListener:
             return
         sock = socket.socket(fileno=stream.socket.detach())
         sock.setblocking(False)
-        connection = Connection(self.settings, self.hub.forwarder, self.hub.turn, name, False)
+        settings = self.local_settings if is_loopback(name) else self.settings
+        connection = Connection(settings, self.hub.forwarder, self.hub.turn, name, False)
         tls = self.tls
         pump = RouterPump(
             sock,

@@ -20,7 +20,7 @@ def build(directory: Path) -> Path:
     program = directory / "load"
     sources = sorted(str(path) for path in SOURCES.glob("*.c"))
     flags = ["-std=gnu11", "-O2", "-flto", "-Wall", "-Wextra", "-Werror"]
-    subprocess.run(["gcc", *flags, "-o", str(program), *sources], check=True)
+    subprocess.run(["gcc", *flags, "-o", str(program), *sources, "-lssl", "-lcrypto"], check=True)
     return program
 
 

@@ -3,12 +3,14 @@
  * load.c   the run: who dials when, when time starts and stops, the report
  * options.c the command line
  * sockets.c connections and the event loop
+ * tls.c    octets to and from the peer, with TLS or without
  * speak.c  frames to the peer; what a sender may send
  * hear.c   frames from the peer
  */
 #ifndef BENCH_LOAD_H
 #define BENCH_LOAD_H
 
+#include <sys/types.h>
 #include <time.h>
 
 #include "wire.h"
@@ -22,13 +24,13 @@ enum {
 };
 
 struct options {
-    const char *host, *address, *container_id;
+    const char *host, *address, *container_id, *certificate;
     int port, direct_port, container_port, receive_port, pid;
     uint32_t pairs, fan_out, credit, inflight, idle;
     uint64_t count;
     size_t body_bytes;
     double deadline_s, hold_s;
-    bool presettled, lossy, no_sasl, verify, send_role, receive_role;
+    bool presettled, lossy, no_sasl, verify, tls, send_role, receive_role;
     bool container_sends, container_receives;
 };
 
@@ -36,6 +38,7 @@ struct options {
  * client does, and then answers the session and the link that its peer begins, as an acceptor does. */
 struct connection {
     int fd;
+    struct ssl_st *tls; /* NULL without TLS */
     uint32_t index;
     bool sender, acceptor, container, need_header, header_sent, attached, armed, closing, closed;
     bool quiet, done;
@@ -107,6 +110,14 @@ void open_sockets(void);
 void dial(struct connection *c);
 void flush(struct connection *c);
 void turn(void);
+
+/* tls.c */
+void prepare_tls(void);
+void shake_hands(struct connection *c, bool accepts);
+void end_tls(struct connection *c);
+ssize_t send_octets(struct connection *c, const uint8_t *data, size_t count);
+ssize_t receive_octets(struct connection *c, uint8_t *data, size_t count);
+bool octets_pending(const struct connection *c);
 
 /* speak.c */
 void send_header(struct connection *c, uint8_t protocol);

@@ -25,6 +25,8 @@ static const char usage[] =
     "  --hold S        seconds to hold idle connections (0)\n"
     "  --pid PID       process to account for\n"
     "  --verify        compare every byte of every body\n"
+    "  --tls           use TLS, and trust any certificate\n"
+    "  --certificate FILE   with TLS and --direct: the receivers' certificate and key\n"
     "  --no-sasl       start without a SASL layer\n"
     "  --deadline S    give up after S seconds (60)\n";
 
@@ -45,7 +47,7 @@ void read_options(int argc, char **argv)
         .receive_role = true,
     };
     enum { HOST = 1, PORT, ADDRESS, PAIRS, FAN_OUT, COUNT, BODY, CREDIT, INFLIGHT, PRESETTLED,
-           LOSSY, ROLE, CONTAINER, CONTAINER_ID, CONTAINER_PORT, RECEIVE_PORT, DIRECT, IDLE, HOLD, PID, VERIFY, NO_SASL, DEADLINE };
+           LOSSY, ROLE, CONTAINER, CONTAINER_ID, CONTAINER_PORT, RECEIVE_PORT, DIRECT, IDLE, HOLD, PID, VERIFY, NO_SASL, TLS, CERTIFICATE, DEADLINE };
     static const struct option names[] = {
         {"host", 1, 0, HOST}, {"port", 1, 0, PORT}, {"address", 1, 0, ADDRESS},
         {"pairs", 1, 0, PAIRS}, {"fan-out", 1, 0, FAN_OUT}, {"count", 1, 0, COUNT},
@@ -55,7 +57,7 @@ void read_options(int argc, char **argv)
         {"container-id", 1, 0, CONTAINER_ID}, {"container-port", 1, 0, CONTAINER_PORT},
         {"receive-port", 1, 0, RECEIVE_PORT}, {"direct", 1, 0, DIRECT},
         {"idle", 1, 0, IDLE}, {"hold", 1, 0, HOLD}, {"pid", 1, 0, PID}, {"verify", 0, 0, VERIFY},
-        {"no-sasl", 0, 0, NO_SASL}, {"deadline", 1, 0, DEADLINE}, {0},
+        {"no-sasl", 0, 0, NO_SASL}, {"tls", 0, 0, TLS}, {"certificate", 1, 0, CERTIFICATE}, {"deadline", 1, 0, DEADLINE}, {0},
     };
     for (int name; (name = getopt_long(argc, argv, "", names, NULL)) != -1;) {
         switch (name) {
@@ -87,6 +89,8 @@ void read_options(int argc, char **argv)
         case PID: options.pid = (int)whole(optarg); break;
         case VERIFY: options.verify = true; break;
         case NO_SASL: options.no_sasl = true; break;
+        case TLS: options.tls = true; break;
+        case CERTIFICATE: options.certificate = optarg; break;
         case DEADLINE: options.deadline_s = atof(optarg); break;
         default: fputs(usage, stderr); exit(EXIT_USAGE);
         }

@@ -41,7 +41,7 @@ void flush(struct connection *c)
     if (c->sender)
         fill(c);
     if (o->begin < o->end) {
-        ssize_t sent = send(c->fd, o->data + o->begin, o->end - o->begin, MSG_NOSIGNAL);
+        ssize_t sent = send_octets(c, o->data + o->begin, o->end - o->begin);
         if (sent < 0 && errno != EAGAIN && errno != EINTR) {
             if (c->closing)
                 sent = (ssize_t)(o->end - o->begin);
@@ -65,14 +65,16 @@ void flush(struct connection *c)
 
 static void hang_up(struct connection *c)
 {
+    if (c->tls != NULL)
+        end_tls(c);
     close(c->fd);
     c->fd = -1;
     run.opened--;
 }
 
-static void read_some(struct connection *c)
+static void read_once(struct connection *c)
 {
-    ssize_t got = recv(c->fd, c->in + c->in_end, c->in_size - c->in_end, 0);
+    ssize_t got = receive_octets(c, c->in + c->in_end, c->in_size - c->in_end);
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (got <= 0) {
@@ -91,13 +93,22 @@ static void read_some(struct connection *c)
         answer(c);
 }
 
+static void read_some(struct connection *c)
+{
+    do
+        read_once(c);
+    while (c->fd >= 0 && octets_pending(c));
+}
+
 static void adopt(struct connection *c, int fd)
 {
     int yes = 1;
     size_t read_bytes = options.idle ? MAX_FRAME_BYTES : READ_BYTES;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
     c->fd = fd;
+    if (options.tls)
+        shake_hands(c, c->acceptor);
+    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
     c->need_header = true;
     c->frame_limit = MIN_MAX_FRAME_BYTES;
     c->in_size = read_bytes + MAX_FRAME_BYTES;
@@ -208,6 +219,8 @@ void turn(void)
 void open_sockets(void)
 {
     epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (options.tls)
+        prepare_tls();
     if (options.direct_port)
         listen_for_senders();
 }

@@ -48,11 +48,11 @@ def _is_trusted(connection: Connection) -> bool:
     """
     is_router = connection.settings.role in ROLES
     if connection.is_client:
-        return is_router and _is_loopback(connection.name)
-    return connection.user not in (None, ANONYMOUS) or _is_loopback(connection.name)
+        return is_router and is_loopback(connection.name)
+    return connection.user not in (None, ANONYMOUS) or is_loopback(connection.name)
 
 
-def _is_loopback(name: str) -> bool:
+def is_loopback(name: str) -> bool:
     """Return whether the peer with the name `host:port` is on this host."""
     host = name.rpartition(":")[0].strip("[]")
     try:

@@ -254,7 +254,7 @@ def reason_of(error: ssl.SSLError) -> str:
     """Return a reason for operators, from an error of OpenSSL."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"the peer's certificate is refused: {error.verify_message}"
-    text = error.reason or str(error)
+    text = getattr(error, "reason", None) or str(error)
     for part, meaning in _REASONS:
         if part in text:
             return meaning

@@ -90,7 +90,36 @@ def _load_certificate(context: ssl.SSLContext, profile: SslProfileSettings) -> N
     for attribute, file in (("certFile", certificate), ("privateKeyFile", key)):
         if file is not None:
             _tried(attribute, file.read_bytes)
-    _tried("privateKeyFile", lambda: context.load_cert_chain(certificate, key, lambda: password))
+    try:
+        context.load_cert_chain(certificate, key, lambda: password)
+    except (ssl.SSLError, OSError, ValueError) as error:
+        raise _unusable_key(profile, password, error) from None
+
+
+def _unusable_key(profile: SslProfileSettings, password: str, error: Exception) -> ProfileUnusable:
+    """Return why a certificate and its key cannot be used together, which OpenSSL does not say."""
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    if "KEY_VALUES_MISMATCH" in str(getattr(error, "reason", "")):
+        return ProfileUnusable("privateKeyFile", "does not belong to the certificate in certFile")
+    file, attribute = profile.private_key_file, "privateKeyFile"
+    if file is None:
+        # the key is in the file of the certificate
+        file, attribute = profile.cert_file, "certFile"
+    assert file is not None
+    data = file.read_bytes()
+    try:
+        load_pem_private_key(data, password.encode() or None)
+    except TypeError:
+        reason = "is not encrypted; remove the password"
+        if not password:
+            reason = "is encrypted; give its password"
+        return ProfileUnusable(attribute, reason)
+    except ValueError:
+        if password and b"ENCRYPTED" in data:
+            return ProfileUnusable("password", "is wrong: the private key cannot be decrypted")
+        return ProfileUnusable(attribute, "has no private key in PEM form that can be used")
+    return ProfileUnusable("certFile", "has no certificate in PEM form that can be used")
 
 
 def _load_authorities(context: ssl.SSLContext, profile: SslProfileSettings) -> None:
@@ -116,13 +145,10 @@ def _tried(attribute: str, act: Callable[[], object]) -> None:
 
 def _problem(attribute: str, error: ssl.SSLError) -> str:
     """Return in words why OpenSSL does not accept an attribute of a profile."""
-    reason = error.reason or str(error)
+    # an error of Python itself has no reason
+    reason = getattr(error, "reason", None) or str(error)
     if attribute == "ciphers":
         return "names no cipher that is available"
-    if "KEY_VALUES_MISMATCH" in reason:
-        return "does not belong to the certificate in certFile"
-    if "BAD_DECRYPT" in reason or "BAD_PASSWORD" in reason or "PROBLEMS_GETTING_PASSWORD" in reason:
-        return "cannot be decrypted: password is missing or wrong"
-    if "NO_CERTIFICATE_OR_CRL_FOUND" in reason or "PEM" in reason or reason.startswith("["):
+    if "NO_CERTIFICATE_OR_CRL_FOUND" in reason or "PEM" in reason:
         return "has nothing in PEM form of the kind that is needed here"
     return f"cannot be used: {reason.lower().replace('_', ' ')}"

@@ -1,0 +1,202 @@
+"""Connections with TLS between routers in one process: who they are, and where they lead."""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+
+import pytest
+import trio
+from structlog.testing import capture_logs
+
+from router.amqp.framing import AMQP_HEADER
+from router.config.connectors import ConnectorSettings
+from router.config.listeners import ListenerSettings
+from router.config.model import Configuration
+from router.config.redirects import RedirectSettings
+from router.config.ssl_profiles import SslProfileSettings
+from router.net.tls.channel import TLS_HEADER
+
+from support.certificates import Authority
+from support.loopback import Running, dialled, running_node
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    """Return an authority."""
+    return Authority(tmp_path)
+
+
+def serving(profile: SslProfileSettings, **fields: object) -> Configuration:
+    """Return a configuration with one listener that has this profile."""
+    listener = ListenerSettings(port=0, ssl_profile=profile.name, **fields)  # type: ignore[arg-type]
+    return Configuration(ssl_profiles=(profile,), listeners=(listener,))
+
+
+def connecting(running: Running, profile: SslProfileSettings, **fields: object) -> Configuration:
+    """Return a configuration with a connector to a running router."""
+    host, port = running.address
+    connector = ConnectorSettings(
+        **{"host": host, "port": port, "ssl_profile": profile.name, **fields}  # type: ignore[arg-type]
+    )
+    return Configuration(ssl_profiles=(profile,), connectors=(connector,))
+
+
+async def test_a_router_is_known_by_its_certificate(authority: Authority) -> None:
+    server = authority.profile(uid_format="n")
+    issued = authority.issue("b@example.org", common_name="router b")
+    client = authority.profile("client", cert_file=issued)
+    configuration = serving(server, sasl_mechanisms=("EXTERNAL",), authenticate_peer=True)
+    async with running_node(configuration) as a, running_node(connecting(a, client)) as b:
+        await a.until(lambda: a.pumps and a.pumps[0].connection.is_open())
+        [pump] = a.pumps
+        assert (pump.connection.user, pump.connection.mechanism) == ("router b", "EXTERNAL")
+        assert pump.security is not None
+        assert pump.security.version == "TLSv1.3"
+        await b.until(lambda: b.pumps and b.pumps[0].connection.is_open())
+
+
+async def test_without_a_certificate_a_router_is_anonymous(authority: Authority) -> None:
+    trusting = SslProfileSettings(name="client", ca_cert_file=authority.ca_file)
+    configuration = serving(
+        authority.profile(),
+        sasl_mechanisms=("EXTERNAL", "ANONYMOUS"),
+        client_certificate="optional",
+    )
+    async with running_node(configuration) as a, running_node(connecting(a, trusting)):
+        await a.until(lambda: a.pumps and a.pumps[0].connection.is_open())
+        assert a.pumps[0].connection.user == "anonymous"
+
+
+async def test_a_connector_may_ask_for_tls_by_the_header(authority: Authority) -> None:
+    profile = authority.profile()
+    async with (
+        running_node(serving(profile, require_ssl=False)) as a,
+        running_node(connecting(a, profile, ssl_upgrade=True)),
+    ):
+        await a.until(lambda: a.pumps and a.pumps[0].connection.is_open())
+        assert a.pumps[0].connection.is_encrypted
+
+
+async def test_both_beginnings_are_served_on_one_port(authority: Authority) -> None:
+    context = ssl.create_default_context()
+    authority.ca.configure_trust(context)
+    async with running_node(serving(authority.profile(), require_ssl=False)) as running:
+        async with dialled(running.address) as peer:
+            await peer.begin()
+        stream = await trio.open_tcp_stream(*running.address)
+        await stream.send_all(TLS_HEADER)
+        assert await stream.receive_some() == TLS_HEADER
+        secured = trio.SSLStream(stream, context, server_hostname="localhost")
+        await secured.send_all(AMQP_HEADER)
+        assert await secured.receive_some() == AMQP_HEADER
+        await trio.aclose_forcefully(secured)
+
+
+async def test_a_peer_without_tls_is_refused_with_one_line(authority: Authority) -> None:
+    with capture_logs() as logs:
+        async with running_node(serving(authority.profile())) as running:
+            async with dialled(running.address) as peer:
+                await peer.say(AMQP_HEADER)
+                assert await peer.rest() == TLS_HEADER
+            await running.until_empty()
+    [line] = (each for each in logs if each["log_level"] == "warning")
+    assert "TLS is required here" in line["description"]
+
+
+async def test_a_peer_with_tls_is_refused_without_it() -> None:
+    with capture_logs() as logs:
+        async with running_node() as running:
+            stream = await trio.open_tcp_stream(*running.address)
+            secured = trio.SSLStream(
+                stream, ssl.create_default_context(), server_hostname="localhost"
+            )
+            with pytest.raises(trio.BrokenResourceError):
+                await secured.do_handshake()
+            await trio.aclose_forcefully(secured)
+            await running.until_empty()
+    [line] = (each for each in logs if each["log_level"] == "warning")
+    assert "it is TLS, which this port does not serve" in line["description"]
+
+
+@pytest.mark.spec("2.8.16-2")
+async def test_a_redirect_leads_to_the_host_that_it_names(authority: Authority) -> None:
+    """The certificate must be for the redirect's host name, not for the network host."""
+    there = authority.profile(cert_file=authority.issue("b.example"))
+    client = SslProfileSettings(name="client", ca_cert_file=authority.ca_file)
+    async with running_node(serving(there)) as b:
+        redirect = RedirectSettings(
+            hostname="127.0.0.1",
+            to_hostname="b.example",
+            to_network_host=b.address[0],
+            to_port=b.address[1],
+        )
+        configuration = serving(authority.profile())
+        here = Configuration(
+            ssl_profiles=configuration.ssl_profiles,
+            listeners=configuration.listeners,
+            redirects=(redirect,),
+        )
+        async with running_node(here) as a:
+            settings = connecting(a, client, allow_redirect=True)
+            async with running_node(settings):
+                await b.until(lambda: b.pumps and b.pumps[0].connection.is_open())
+                opened = b.pumps[0].connection.remote_open
+                assert opened.hostname == "b.example"
+
+
+async def test_certificates_are_replaced_under_traffic(authority: Authority) -> None:
+    profile = authority.profile()
+    assert profile.cert_file is not None
+    context = ssl.create_default_context()
+    authority.ca.configure_trust(context)
+    async with running_node(serving(profile)) as running:
+
+        async def shown() -> tuple[trio.SSLStream[trio.SocketStream], bytes]:
+            stream = await trio.open_tcp_stream(*running.address)
+            secured = trio.SSLStream(stream, context, server_hostname="localhost")
+            await secured.send_all(AMQP_HEADER)
+            assert await secured.receive_some() == AMQP_HEADER
+            return secured, secured.getpeercert(binary_form=True)
+
+        first, before = await shown()
+        endpoints = running.node.endpoints
+        profile.cert_file.write_text("not a certificate", encoding="utf-8")
+        with capture_logs() as logs:
+            await endpoints.renew_certificates()
+            await endpoints.renew_certificates()
+        # said only once
+        [line] = logs
+        assert line["event"] == "certificate not renewed"
+        second, still = await shown()
+        assert still == before
+        profile.cert_file.write_bytes(authority.issue("localhost").read_bytes())
+        with capture_logs() as logs:
+            await endpoints.renew_certificates()
+        assert [each["event"] for each in logs] == ["certificate renewed"]
+        last, after = await shown()
+        assert after != before
+        assert len(running.pumps) == 3
+        for each in (first, second, last):
+            await trio.aclose_forcefully(each)
+
+
+async def test_an_applied_profile_is_used(authority: Authority) -> None:
+    old = authority.profile(cert_file=authority.issue("old.example"))
+    new = authority.profile(cert_file=authority.issue("localhost"))
+    context = ssl.create_default_context()
+    authority.ca.configure_trust(context)
+    async with running_node(serving(old)) as running:
+        listeners = running.node.configuration.listeners
+        applied = Configuration(ssl_profiles=(new,), listeners=listeners)
+        await running.node.apply(applied)
+        assert list(running.node.hub.certificate_expiries) == ["tls"]
+        stream = await trio.open_ssl_over_tcp_stream(*running.address, ssl_context=context)
+        with pytest.raises(trio.BrokenResourceError):
+            await stream.do_handshake()
+        await trio.aclose_forcefully(stream)
+        stream = trio.SSLStream(
+            await trio.open_tcp_stream(*running.address), context, server_hostname="localhost"
+        )
+        await stream.do_handshake()
+        await trio.aclose_forcefully(stream)
