@@ -19,7 +19,6 @@ COMMANDS: Final = {
     "convert": "Convert a configuration file of Qpid Dispatch.",
     "explain": "Explain why a user's messages flow or do not flow.",
     "manage": "Perform a management operation on a router.",
-    "passwd": "Set a user's password in a users file.",
     "plugins": "List installed plugins, or show the settings of one.",
     "receive": "Receive messages from an address.",
     "run": "Run a router.",
@@ -27,6 +26,7 @@ COMMANDS: Final = {
     "simulate": "Simulate a network of routers, with traffic and faults.",
     "stat": "Show the state of a running router.",
     "trace": "Show frames or deliveries as they pass through a router.",
+    "user": "Add, remove and list users in a users file.",
 }
 """Subcommands, which are modules of this package, with the text of `trioute --help`."""
 

@@ -23,6 +23,7 @@ from router.config.model import AddressSettings, Configuration
 from router.config.network_checks import NETWORK_CHECKS
 from router.config.plugin_checks import PLUGIN_CHECKS
 from router.config.redirects import RedirectSettings
+from router.config.scram import MECHANISMS as SCRAM
 from router.config.ssl_checks import SSL_CHECKS
 from router.config.users import load_users
 
@@ -250,18 +251,18 @@ def _listener_sasl(configuration: Configuration, _: Data) -> Iterator[Finding]:
             continue
         here: Path = ("listener", index)
         mechanisms: Path = (*here, "saslMechanisms")
-        plain = "PLAIN" in listener.sasl_mechanisms
+        plain = any(each == "PLAIN" or each in SCRAM for each in listener.sasl_mechanisms)
         if plain and listener.users_file is None:
             yield Finding(
                 (*here, "usersFile"),
-                "is missing, though PLAIN is offered",
-                "give the path of a users file, which `trioute passwd` writes",
+                "is missing, though PLAIN or SCRAM is offered",
+                "give the path of a users file, which `trioute user add` writes",
                 concerns=(mechanisms,),
             )
         if listener.users_file is not None and not plain:
             yield Finding(
                 (*here, "usersFile"),
-                "has no effect, because PLAIN is not offered",
+                "has no effect, because neither PLAIN nor SCRAM is offered",
                 'add "PLAIN" to saslMechanisms, or remove usersFile',
                 shown=True,
                 concerns=(mechanisms,),

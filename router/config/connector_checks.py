@@ -10,6 +10,7 @@ from typing import Final
 
 from router.config.mistakes import Data, Finding, Path
 from router.config.model import Configuration
+from router.config.scram import MECHANISMS as SCRAM
 from router.config.secret import SecretUnavailable
 
 
@@ -28,22 +29,22 @@ def _connector_redirects(configuration: Configuration, _: Data) -> Iterator[Find
 def _connector_sasl(configuration: Configuration, _: Data) -> Iterator[Finding]:
     for index, connector in enumerate(configuration.connectors):
         here: Path = ("connector", index)
-        plain = "PLAIN" in connector.sasl_mechanisms
+        plain = any(each == "PLAIN" or each in SCRAM for each in connector.sasl_mechanisms)
         values = {"saslUsername": connector.sasl_username, "saslPassword": connector.sasl_password}
         concerns: tuple[Path, ...] = tuple((*here, key) for key in (*values, "saslMechanisms"))
         for key, value in values.items():
             if plain and value is None:
                 yield Finding(
                     (*here, key),
-                    "is missing, though PLAIN is to be used",
+                    "is missing, though PLAIN or SCRAM is to be used",
                     "give saslUsername and saslPassword",
                     concerns=concerns,
                 )
             if value is not None and not plain:
                 yield Finding(
                     (*here, key),
-                    "has no effect, because PLAIN is not to be used",
-                    'give saslUsername and saslPassword, and no saslMechanisms without "PLAIN"',
+                    "has no effect, because neither PLAIN nor SCRAM is to be used",
+                    "give saslUsername and saslPassword, and PLAIN or SCRAM in saslMechanisms",
                     concerns=concerns,
                 )
         if connector.sasl_password is not None:

@@ -41,7 +41,7 @@ NeededFor = Literal["nothing", "start", "service"]
 
 def _mechanisms(self: ConnectorSettings) -> tuple[Mechanism, ...]:
     if self.sasl_username is not None:
-        return ("PLAIN",)
+        return ("SCRAM-SHA-512", "SCRAM-SHA-256", "SCRAM-SHA-1", "PLAIN")
     return ("ANONYMOUS",) if self.ssl_profile is None else ("EXTERNAL", "ANONYMOUS")
 
 
@@ -100,13 +100,15 @@ class ConnectorSettings:
     )
     sasl_username: str | None = attrs.field(
         default=None,
-        metadata=setting(kinds.text(255), "The user to log in as, for PLAIN.", default="none"),
+        metadata=setting(
+            kinds.text(255), "The user to log in as, for SCRAM and PLAIN.", default="none"
+        ),
     )
     sasl_password: Secret | None = attrs.field(
         default=None,
         metadata=setting(
             kinds.secret(),
-            "The password for PLAIN: the text itself, or an environment variable or a file, "
+            "The password of the user: the text itself, or an environment variable or a file, "
             "which is read again for each connection.",
             default="none",
         ),
@@ -116,8 +118,8 @@ class ConnectorSettings:
         metadata=setting(
             MECHANISMS,
             "The SASL mechanisms to use; the first one that the peer offers is used.",
-            default='"PLAIN" with a saslUsername; otherwise "ANONYMOUS" and, before it with an '
-            'sslProfile that has a certificate, "EXTERNAL"',
+            default='with a saslUsername, SCRAM, then "PLAIN"; without, "EXTERNAL" if the '
+            'sslProfile has a certificate, then "ANONYMOUS"',
         ),
     )
     backup_urls: tuple[str, ...] = BACKUP_URLS

@@ -14,7 +14,9 @@ from router.config.setting import setting
 Role = Literal["normal", "route-container", "inter-router", "edge"]
 StripAnnotations = Literal["in", "out", "both", "no"]
 Management = Literal["none", "read", "trusted", "change"]
-Mechanism = Literal["ANONYMOUS", "PLAIN", "EXTERNAL"]
+Mechanism = Literal[
+    "ANONYMOUS", "PLAIN", "EXTERNAL", "SCRAM-SHA-1", "SCRAM-SHA-256", "SCRAM-SHA-512"
+]
 AddressFamily = Literal["IPv4", "IPv6"]
 
 MIB: Final = 2**20

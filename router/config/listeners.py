@@ -101,8 +101,8 @@ class ListenerSettings:
         default=None,
         metadata=setting(
             kinds.file_path(),
-            "The users and hashed passwords for PLAIN, as `trioute passwd` writes them.",
-            default="none; required if PLAIN is offered",
+            "The users and hashed passwords for PLAIN and SCRAM, as `trioute user` writes them.",
+            default="none; required if PLAIN or SCRAM is offered",
         ),
     )
     ssl_profile: str | None = attrs.field(

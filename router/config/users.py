@@ -1,9 +1,11 @@
-"""Users file of a listener that offers PLAIN: user names, and passwords hashed by scrypt.
+"""Users file of a listener that offers PLAIN or SCRAM: user names, and hashes of their passwords.
 
-Each line is one user, `name:scrypt$n$r$p$salt$hash`, with salt and hash in base64. Empty lines and
-lines that begin with # are skipped. Each line has its own cost (RFC 7914 section 2), so that the
-usual cost can rise while old lines stay valid. A line whose cost exceeds the limit for a login is
-refused when the file is read.
+Each line is one user, `name:hash hash ...`, with a hash for PLAIN, `scrypt$n$r$p$salt$hash` in
+base64, and others for SCRAM (`router.config.scram`). A user needs only those for the mechanisms in
+use; PLAIN works with any of them. Empty lines and lines that begin with # are skipped.
+
+Each hash has its own cost (RFC 7914 section 2), so that the usual cost can rise while old ones stay
+valid. A line whose cost exceeds the limit for a login is refused when the file is read.
 """
 
 from __future__ import annotations
@@ -13,13 +15,15 @@ import binascii
 import hashlib
 import hmac
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import attrs
 
 from router.config.mistakes import InvalidConfiguration, Mistake
+from router.config.scram import ITERATIONS, ScramKeys, decoy_scram, make_scram, parse_scram
 
 SCHEME: Final = "scrypt"
 # 16 MiB and about 35 ms. More would be stronger against a stolen file, but after a restart all
@@ -60,8 +64,23 @@ class PasswordHash:
         return hmac.compare_digest(found, self.digest)
 
 
+@attrs.frozen
+class Credentials:
+    """Hashes of one user's password; the two kinds are for PLAIN and for SCRAM, by mechanism."""
+
+    password: PasswordHash | None
+    scram: Mapping[str, ScramKeys] = attrs.Factory(dict)
+
+    def matches(self, password: bytes) -> bool:
+        """Return whether `password` is the right one; takes the same time either way."""
+        if self.password is not None:
+            return self.password.matches(password)
+        return next(iter(self.scram.values())).matches(password)
+
+
 def _decoy(users: Users) -> PasswordHash:
-    dearest = max(users.by_name.values(), key=lambda one: one.work, default=None)
+    hashes = [one.password for one in users.by_name.values() if one.password is not None]
+    dearest = max(hashes, key=lambda one: one.work, default=None)
     n, r, p = (
         (SCRYPT_N, SCRYPT_R, SCRYPT_P) if dearest is None else (dearest.n, dearest.r, dearest.p)
     )
@@ -76,10 +95,19 @@ class Users:
     for a known user.
     """
 
-    by_name: Mapping[str, PasswordHash]
+    by_name: Mapping[str, Credentials]
     decoy: PasswordHash = attrs.field(
         init=False, repr=False, eq=False, default=attrs.Factory(_decoy, takes_self=True)
     )
+    secret: bytes = attrs.field(
+        init=False, repr=False, eq=False, factory=partial(os.urandom, HASH_BYTES)
+    )
+
+    def scram_of(self, name: str, mechanism: str) -> ScramKeys:
+        """Return a user's keys for a mechanism, or keys that fit no password if there are none."""
+        credentials = self.by_name.get(name)
+        found = None if credentials is None else credentials.scram.get(mechanism)
+        return found or decoy_scram(mechanism, name, self.secret, ITERATIONS)
 
 
 def load_users(path: Path) -> Users:
@@ -95,7 +123,7 @@ def load_users(path: Path) -> Users:
         raise InvalidConfiguration(
             [Mistake(str(path), 0, 0, "", "", f"cannot be read: {reason}")]
         ) from None
-    users: dict[str, PasswordHash] = {}
+    users: dict[str, Credentials] = {}
     mistakes: list[Mistake] = []
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip() or line.startswith("#"):
@@ -105,7 +133,7 @@ def load_users(path: Path) -> Users:
             check_name(name)
             if name in users:
                 raise ValueError("repeats a user of an earlier line")
-            users[name] = parse_hash(stored.strip())
+            users[name] = parse_credentials(stored)
         except ValueError as error:
             mistakes.append(Mistake(str(path), number, 0, "", "", str(error)))
     if mistakes:
@@ -120,7 +148,7 @@ def verify(users: Users, user: str, password: str) -> bool:
     known one. Call this function in a thread, since other threads can run meanwhile, and only in a
     few threads at a time.
     """
-    stored = users.by_name.get(user)
+    stored: Credentials | PasswordHash | None = users.by_name.get(user)
     given = password.encode("utf-8", "surrogatepass")
     # An overlong password is always wrong, but must take as long to check as any other.
     fits = len(given) <= LONGEST_PASSWORD_BYTES
@@ -128,8 +156,43 @@ def verify(users: Users, user: str, password: str) -> bool:
     return matches and stored is not None and fits
 
 
+def parse_credentials(text: str) -> Credentials:
+    """Parse the hashes of one user, which are separated by spaces.
+
+    Raises ValueError if one of them has another form, or an excessive cost; the error does not show
+    it.
+    """
+    password = None
+    scram: dict[str, ScramKeys] = {}
+    words = text.split()
+    for word in words:
+        if word.startswith("SCRAM-"):
+            keys = parse_scram(word)
+            if keys.mechanism in scram:
+                raise ValueError(f"repeats the keys for {keys.mechanism}")
+            scram[keys.mechanism] = keys
+        elif password is None:
+            password = parse_hash(word)
+        else:
+            raise ValueError("has two hashes for PLAIN")
+    if not words:
+        raise ValueError("has no hash of the form scrypt$n$r$p$salt$hash")
+    return Credentials(password, scram)
+
+
+def credentials_of(password: str, mechanisms: Iterable[str]) -> str:
+    """Return the text to store for a password: a hash for each mechanism, PLAIN or SCRAM.
+
+    Raises ValueError if the password is empty, too long, or contains NUL.
+    """
+    plain = hash_password(password)
+    return " ".join(
+        plain if each == "PLAIN" else make_scram(each, password).text() for each in mechanisms
+    )
+
+
 def hash_password(password: str) -> str:
-    """Return the hash to store for `password`, with a salt of its own.
+    """Return the hash to store for `password` for PLAIN, with a salt of its own.
 
     Raises ValueError if the password is empty, too long, or contains NUL.
     """

@@ -34,6 +34,7 @@ cdef class Connection:
     cdef public long long number
     cdef public str user
     cdef public str mechanism
+    cdef public bint challenged
     cdef public bint is_encrypted
     cdef public str external_user
     cdef public bint is_client

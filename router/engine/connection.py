@@ -84,6 +84,8 @@ class Connection:
         self.number = 0
         self.user: str | None = None
         self.mechanism: str | None = None
+        # whether a SASL challenge is unanswered
+        self.challenged = False
         # whether TLS is used; and the user that the peer's certificate stands for, for EXTERNAL
         self.is_encrypted = False
         self.external_user: str | None = None

@@ -20,11 +20,42 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class SaslInitReceived:
-    """Event: a client has sent its SASL init; answer with `connection.sasl_outcome`."""
+    """Event: a client has sent its SASL init.
+
+    Answer with `connection.sasl_outcome` or `sasl.challenge`.
+    """
 
     mechanism: str
-    initial_response: bytes
+    initial_response: bytes = attrs.field(repr=False)
     hostname: str | None
+
+
+@attrs.frozen
+class SaslResponseReceived:
+    """Event: a client has answered `sasl.challenge`; answer as to its init."""
+
+    response: bytes = attrs.field(repr=False)
+
+
+@attrs.frozen
+class SaslInitDue:
+    """Event: as a client, SCRAM is to be used; answer with `sasl.send_init`."""
+
+    mechanism: str
+
+
+@attrs.frozen
+class SaslChallengeReceived:
+    """Event: a server has sent a challenge; answer with `sasl.respond`."""
+
+    challenge: bytes = attrs.field(repr=False)
+
+
+@attrs.frozen
+class SaslSuccessReceived:
+    """Event: a server has accepted a login by SCRAM; check its proof, then `sasl.proceed`."""
+
+    proof: bytes = attrs.field(repr=False)
 
 
 @attrs.frozen
@@ -189,6 +220,10 @@ class LinkDetached:
 
 Event = (
     SaslInitReceived
+    | SaslResponseReceived
+    | SaslInitDue
+    | SaslChallengeReceived
+    | SaslSuccessReceived
     | OpenReceived
     | ConnectionRefused
     | OpenRefused

@@ -19,7 +19,13 @@ from router.amqp.performatives import (
 )
 from router.amqp.types import Symbol
 from router.engine import opening
-from router.engine.events import SaslInitReceived
+from router.engine.events import (
+    SaslChallengeReceived,
+    SaslInitDue,
+    SaslInitReceived,
+    SaslResponseReceived,
+    SaslSuccessReceived,
+)
 from router.engine.settings import ConnectionSettings
 from router.engine.states import Act
 from router.errors import AmqpError
@@ -45,10 +51,16 @@ def frame_received(connection: Connection, body: bytes) -> None:
                 AmqpError(Condition.UNAUTHORIZED_ACCESS, _refusal(connection.settings, frame.code)),
             )
             return
-        connection.phase = 0
-        opening.move(connection, Act.SEND_HEADER)
-        opening.write(connection, AMQP_HEADER)
-        opening.send_open(connection)
+        if not is_scram(connection.mechanism):
+            proceed(connection)
+            return
+        connection.paused = True
+        success = SaslSuccessReceived(bytes(frame.additional_data or b""))
+        connection.handler.event_received(connection, success)
+    elif connection.is_client and isinstance(frame, SaslChallenge) and connection.challenged:
+        connection.paused = True
+        received = SaslChallengeReceived(bytes(frame.challenge))
+        connection.handler.event_received(connection, received)
     elif not connection.is_client and isinstance(frame, SaslInit):
         mechanism = str(frame.mechanism)
         if mechanism not in offered_mechanisms(connection):
@@ -60,18 +72,27 @@ def frame_received(connection: Connection, body: bytes) -> None:
             connection,
             SaslInitReceived(mechanism, bytes(frame.initial_response or b""), frame.hostname),
         )
+    elif isinstance(frame, SaslResponse) and connection.challenged:
+        connection.challenged = False
+        connection.paused = True
+        response = SaslResponseReceived(bytes(frame.response))
+        connection.handler.event_received(connection, response)
     elif isinstance(frame, SaslChallenge | SaslResponse):
-        # none of the mechanisms has a second step
         raise AmqpError(
             Condition.NOT_ALLOWED,
-            f"{type(frame).__name__} received; ANONYMOUS, PLAIN and EXTERNAL have no challenge or "
-            "response",
+            f"{type(frame).__name__} received; {connection.mechanism or 'no mechanism'} has none "
+            "at this point",
         )
     else:
         raise AmqpError(
             Condition.ILLEGAL_STATE,
             f"{type(frame).__name__} is not expected at this point of the SASL exchange",
         )
+
+
+def is_scram(mechanism: str | None) -> bool:
+    """Return whether a mechanism is one of SCRAM, which takes several steps."""
+    return mechanism is not None and mechanism.startswith("SCRAM-")
 
 
 def offered_mechanisms(connection: Connection) -> tuple[str, ...]:
@@ -94,8 +115,8 @@ def _choose_mechanism(connection: Connection, frame: SaslMechanisms) -> None:
     settings = connection.settings
     names = {str(name) for name in frame.sasl_server_mechanisms or ()}
     for mechanism in settings.sasl_mechanisms:
-        if mechanism in names and (mechanism != "PLAIN" or settings.sasl_username is not None):
-            init = own_init(settings, mechanism)
+        needs_user = mechanism == "PLAIN" or is_scram(mechanism)
+        if mechanism in names and (not needs_user or settings.sasl_username is not None):
             break
     else:
         opening.give_up(
@@ -107,6 +128,49 @@ def _choose_mechanism(connection: Connection, frame: SaslMechanisms) -> None:
             ),
         )
         return
+    connection.mechanism = mechanism
+    if is_scram(mechanism):
+        connection.paused = True
+        connection.handler.event_received(connection, SaslInitDue(mechanism))
+    else:
+        _send_init(connection, own_init(settings, mechanism))
+
+
+def send_init(connection: Connection, response: bytes) -> None:
+    """As the client, begin to log in by SCRAM."""
+    if connection.phase != opening.SASL_PHASE:
+        return
+    init = SaslInit(
+        mechanism=Symbol(connection.mechanism or ""),
+        initial_response=response,
+        hostname=connection.settings.hostname,
+    )
+    connection.challenged = True
+    _send_init(connection, init)
+    connection.resume()
+
+
+def respond(connection: Connection, response: bytes) -> None:
+    """As the client, answer a challenge."""
+    if connection.phase != opening.SASL_PHASE:
+        return
+    frame = SaslResponse(response=response)
+    opening.write(connection, encode_frame(0, frame, frame_type=SASL_FRAME))
+    connection.resume()
+
+
+def proceed(connection: Connection) -> None:
+    """As the client, begin with AMQP after a login."""
+    if connection.phase != opening.SASL_PHASE:
+        return
+    connection.phase = 0
+    connection.paused = False
+    opening.move(connection, Act.SEND_HEADER)
+    opening.write(connection, AMQP_HEADER)
+    opening.send_open(connection)
+
+
+def _send_init(connection: Connection, init: SaslInit) -> None:
     octets = encode_frame(0, init, frame_type=SASL_FRAME)
     if len(octets) > opening.MIN_MAX_FRAME_SIZE:
         problem = (
@@ -128,7 +192,7 @@ def _refusal(settings: ConnectionSettings, code: SaslCode) -> str:
 
 
 def own_init(settings: ConnectionSettings, mechanism: str) -> SaslInit:
-    """Return the init that a client with these settings sends, for any mechanism.
+    """Return the init that a client with these settings sends, for any mechanism but SCRAM.
 
     For ANONYMOUS and EXTERNAL the response is empty; with EXTERNAL the server then derives the user
     from the certificate (RFC 4422, appendix A).
@@ -141,12 +205,28 @@ def own_init(settings: ConnectionSettings, mechanism: str) -> SaslInit:
     )
 
 
-def outcome(connection: Connection, accepted: bool, user: str | None) -> None:
-    """As the server, send the SASL outcome; close the connection if the user is not accepted."""
+def challenge(connection: Connection, data: bytes) -> None:
+    """As the server, send a challenge; the client's response is an event."""
+    if connection.phase != opening.SASL_PHASE:
+        return
+    frame = SaslChallenge(challenge=data)
+    opening.write(connection, encode_frame(0, frame, frame_type=SASL_FRAME))
+    connection.challenged = True
+    connection.resume()
+
+
+def outcome(
+    connection: Connection, accepted: bool, user: str | None, data: bytes | None = None
+) -> None:
+    """As the server, send the SASL outcome; close the connection if the user is not accepted.
+
+    `data` is what the mechanism has to say beside its success (section 5.3.3.6).
+    """
     if connection.phase != opening.SASL_PHASE:
         return
     code = SaslCode.OK if accepted else SaslCode.AUTH
-    opening.write(connection, encode_frame(0, SaslOutcome(code=code), frame_type=SASL_FRAME))
+    frame = SaslOutcome(code=code, additional_data=data)
+    opening.write(connection, encode_frame(0, frame, frame_type=SASL_FRAME))
     if not accepted:
         opening.give_up(
             connection, AmqpError(Condition.UNAUTHORIZED_ACCESS, "authentication failed")

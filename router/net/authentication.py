@@ -1,6 +1,6 @@
-"""Authenticate peers by SASL: ANONYMOUS, EXTERNAL, and PLAIN with a users file.
+"""Authenticate peers by SASL: ANONYMOUS, EXTERNAL, and PLAIN or SCRAM with a users file.
 
-RFC 4505, RFC 4422 (appendix A) and RFC 4616.
+RFC 4505, RFC 4422 (appendix A), RFC 4616 and RFC 5802.
 """
 
 from __future__ import annotations
@@ -8,12 +8,17 @@ from __future__ import annotations
 import math
 import os
 import threading
+from typing import TYPE_CHECKING, Final, Protocol
 
 import attrs
 import trio
 
+from router.config.scram import MECHANISMS as SCRAM
 from router.config.users import ANONYMOUS, Users, verify
 from router.net.fair_limiter import FairLimiter
+
+if TYPE_CHECKING:
+    from router.net.scram import ScramLogin
 
 # Password hashes are slow on purpose; more than a few at once would only queue on the processors.
 # Hosts take turns, so one that tries password after password cannot keep others out.
@@ -28,45 +33,133 @@ LEAST_PRIORITY = 19
 
 
 @attrs.frozen
+class Step:
+    """Answer to one message of a peer: a challenge, or the user's name, or neither of the two.
+
+    Without both, the peer has failed to authenticate. `proof` is sent with a success: it shows that
+    the server knows the user as well.
+    """
+
+    challenge: bytes | None = attrs.field(default=None, repr=False)
+    user: str | None = None
+    proof: bytes | None = attrs.field(default=None, repr=False)
+
+
+_FAILED: Final = Step()
+
+
+class Login(Protocol):
+    """Authentication of one peer by one mechanism."""
+
+    async def step(self, response: bytes) -> Step:
+        """Return the answer to the peer's next message.
+
+        Raises `trio.TooSlowError` if too many logins wait.
+        """
+
+
+@attrs.frozen
 class Authenticator:
     """Authenticator of one listener's peers; `users` are the users that the listener admits."""
 
     users: Users | None = attrs.field(repr=False)
 
-    async def authenticate(
-        self, mechanism: str, response: bytes, host: str, external_user: str | None = None
-    ) -> str | None:
-        """Return the user's name, or None if the peer fails to authenticate.
+    def begin(self, mechanism: str, host: str, external_user: str | None = None) -> Login:
+        """Begin the authentication of a peer.
 
-        ANONYMOUS accepts any response, since clients put arbitrary trace information there. Few
-        passwords are checked at a time, and the peers' hosts take turns; `host` is the host of this
-        peer, and `external_user` the user that its certificate stands for. Raises
-        `trio.TooSlowError` if the check cannot begin in time because too many logins wait.
+        `host` is the host of this peer, and `external_user` the user that its certificate stands
+        for.
         """
         if mechanism == "ANONYMOUS":
-            return ANONYMOUS
+            return _Anonymous()
         if mechanism == "EXTERNAL":
-            # only the user's own identity is granted as authorization identity
-            is_own = external_user is not None and response in (b"", external_user.encode())
-            return external_user if is_own else None
-        if mechanism != "PLAIN" or self.users is None:
-            return None
+            return _External(external_user)
+        if self.users is None:
+            return _Refused()
+        if mechanism == "PLAIN":
+            return _Plain(self.users, host)
+        if mechanism not in SCRAM:
+            return _Refused()
+        # only here: a router without such a listener does not need the library
+        from router.net.scram import ScramLogin
+
+        return _Scram(ScramLogin(self.users, mechanism))
+
+
+class _Anonymous:
+    """Login that accepts any response: clients put arbitrary trace information there."""
+
+    async def step(self, response: bytes) -> Step:
+        return Step(user=ANONYMOUS)
+
+
+class _Refused:
+    """Login by a mechanism for which the listener has no users."""
+
+    async def step(self, response: bytes) -> Step:
+        return _FAILED
+
+
+@attrs.frozen
+class _External:
+    """Login by a certificate."""
+
+    user: str | None
+
+    async def step(self, response: bytes) -> Step:
+        # only the user's own identity is granted as authorization identity
+        if self.user is None or response not in (b"", self.user.encode()):
+            return _FAILED
+        return Step(user=self.user)
+
+
+@attrs.frozen
+class _Plain:
+    """Login by PLAIN; few passwords are checked at a time, and the peers' hosts take turns."""
+
+    users: Users = attrs.field(repr=False)
+    host: str
+
+    async def step(self, response: bytes) -> Step:
         parts = response.split(b"\0")
         if len(parts) != 3:
-            return None
+            return _FAILED
         identity, name, password = parts
         if identity and identity != name:
             # this router grants only the user's own identity as authorization identity
-            return None
+            return _FAILED
         try:
             user, secret = name.decode(), password.decode()
         except UnicodeDecodeError:
-            return None
+            return _FAILED
         with trio.fail_after(LONGEST_WAIT_S) as waiting:
-            async with _HASHING.slot(host):
+            async with _HASHING.slot(self.host):
                 waiting.deadline = math.inf
                 is_right = await trio.to_thread.run_sync(_verify, self.users, user, secret)
-        return user if is_right else None
+        return Step(user=user) if is_right else _FAILED
+
+
+@attrs.define
+class _Scram:
+    """Login by SCRAM; its steps cost the router little."""
+
+    login: ScramLogin = attrs.field(repr=False)
+    is_begun: bool = False
+
+    async def step(self, response: bytes) -> Step:
+        from router.net.scram import LoginRefused
+
+        try:
+            if not self.is_begun and not response:
+                # the client expects to be asked for its first message
+                return Step(challenge=b"")
+            if not self.is_begun:
+                self.is_begun = True
+                return Step(challenge=self.login.first(response))
+            user, proof = self.login.last(response)
+        except LoginRefused:
+            return _FAILED
+        return Step(user=user, proof=proof)
 
 
 def _verify(users: Users, user: str, secret: str) -> bool:

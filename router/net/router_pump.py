@@ -11,10 +11,10 @@ import trio
 
 from router.amqp.constants import Condition
 from router.amqp.performatives import Error
-from router.engine import events
+from router.engine import events, sasl
 from router.engine.connection import Connection
 from router.errors import AmqpError
-from router.net.authentication import Authenticator
+from router.net.authentication import Authenticator, Login
 from router.net.connection_counters import ConnectionCounters
 from router.net.endpoints import endpoint_host
 from router.net.event_log import log_event
@@ -23,6 +23,7 @@ from router.net.tls.channel import Security
 
 if TYPE_CHECKING:
     from router.net.router_hub import RouterHub
+    from router.net.scram import ScramClientLogin
     from router.net.tls.channel import TlsChannel
     from router.net.tls.profiles import ServerTls
 
@@ -31,6 +32,15 @@ link_log = structlog.get_logger("router.link")
 authentication_log = structlog.get_logger("router.authentication")
 
 TOO_MANY_LOGINS = AmqpError(Condition.RESOURCE_LIMIT_EXCEEDED, "too many clients are logging in")
+
+SERVER_NOT_PROVED = AmqpError(
+    Condition.UNAUTHORIZED_ACCESS,
+    "the server did not prove that it knows the user, or its messages are not those of SCRAM",
+)
+
+LoginEvent = events.SaslInitDue | events.SaslChallengeReceived | events.SaslSuccessReceived
+"""Events of a login by SCRAM at a server."""
+LOGIN_EVENTS = (events.SaslInitDue, events.SaslChallengeReceived, events.SaslSuccessReceived)
 
 
 class RouterPump(Pump):
@@ -48,6 +58,9 @@ class RouterPump(Pump):
     ) -> None:
         super().__init__(sock, connection, hub, tls)
         self.server_tls = server_tls
+        # authentication in progress
+        self._login: Login | None = None
+        self._own_login: ScramClientLogin | None = None
         # version, cipher and bits of its key, once TLS is in use
         self.security: Security | None = None
         self.authenticator = authenticator
@@ -70,9 +83,12 @@ class RouterPump(Pump):
             self.counters.count(event)
         if self.observer is not None:
             self.observer(event)
-        if isinstance(event, events.SaslInitReceived):
+        if isinstance(event, events.SaslInitReceived | events.SaslResponseReceived):
             assert self._nursery is not None
             self._nursery.start_soon(self._authenticate, event)
+        elif isinstance(event, LOGIN_EVENTS):
+            assert self._nursery is not None
+            self._nursery.start_soon(self._log_in, event)
         elif isinstance(event, events.ConnectionOpened):
             self.opened.set()
             # the peer's container-id is known now, and a trace may select by it
@@ -91,15 +107,26 @@ class RouterPump(Pump):
         if self.server_tls is not None:
             self.connection.external_user = self.server_tls.user_of(channel)
 
-    async def _authenticate(self, event: events.SaslInitReceived) -> None:
-        """Authenticate the peer, in a thread if that takes time, and send the SASL outcome."""
-        assert self.authenticator is not None
-        host = endpoint_host(self.connection.name)
-        mechanism = event.mechanism
+    async def _authenticate(
+        self, event: events.SaslInitReceived | events.SaslResponseReceived
+    ) -> None:
+        """Take one step of the peer's authentication, in a thread if that takes time.
+
+        The answer is a challenge or the SASL outcome.
+        """
+        connection = self.connection
+        mechanism = str(connection.mechanism)
         try:
-            user = await self.authenticator.authenticate(
-                mechanism, event.initial_response, host, self.connection.external_user
-            )
+            if isinstance(event, events.SaslInitReceived):
+                assert self.authenticator is not None
+                self._login = self.authenticator.begin(
+                    mechanism, endpoint_host(connection.name), connection.external_user
+                )
+                response = event.initial_response
+            else:
+                response = event.response
+            assert self._login is not None
+            step = await self._login.step(response)
         except trio.TooSlowError:
             self.hub.begin_turn()
             # No SASL outcome is sent: clients take any outcome but success for a wrong password,
@@ -108,16 +135,50 @@ class RouterPump(Pump):
             self.connection.close(TOO_MANY_LOGINS)
         else:
             self.hub.begin_turn()
-            if user is None:
+            if step.challenge is None and step.user is None:
                 if self.counters is not None:
                     self.counters.unauthenticated += 1
-                peer = self.connection.name
+                peer = connection.name
                 authentication_log.warning(
                     "authentication failed",
                     connection=self.number,
                     peer=peer,
                     mechanism=mechanism,
                 )
-            self.connection.sasl_outcome(user is not None, user)
+            if step.challenge is not None:
+                sasl.challenge(connection, step.challenge)
+            else:
+                sasl.outcome(connection, step.user is not None, step.user, step.proof)
+                self._login = None
+        self.hub.finish_turn()
+        self.read_again()
+
+    async def _log_in(self, event: LoginEvent) -> None:
+        """Take one step of a login by SCRAM at a server; its hashes are computed in a thread."""
+        from router.net.scram import LoginRefused, ScramClientLogin
+
+        connection = self.connection
+        settings = connection.settings
+        try:
+            if isinstance(event, events.SaslInitDue):
+                user, password = settings.sasl_username or "", settings.sasl_password or ""
+                self._own_login = ScramClientLogin(event.mechanism, user, password)
+                response = self._own_login.first()
+                self.hub.begin_turn()
+                sasl.send_init(connection, response)
+            elif isinstance(event, events.SaslChallengeReceived):
+                assert self._own_login is not None
+                response = await trio.to_thread.run_sync(self._own_login.answer, event.challenge)
+                self.hub.begin_turn()
+                sasl.respond(connection, response)
+            else:
+                assert self._own_login is not None
+                self._own_login.check(event.proof)
+                self._own_login = None
+                self.hub.begin_turn()
+                sasl.proceed(connection)
+        except LoginRefused:
+            self.hub.begin_turn()
+            connection.close(SERVER_NOT_PROVED)
         self.hub.finish_turn()
         self.read_again()

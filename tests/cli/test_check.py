@@ -84,7 +84,10 @@ def test_the_summary_of_other_things() -> None:
         "router     edge-1, standalone, other addresses closest",
         "listener   in: AMQP on [::1]:any free port, SASL PLAIN, the peer has to authenticate",
         "listener   health: HTTP on 127.0.0.1:1, /healthz /readyz",
-        "connector  broker: AMQP to 127.0.0.1:5672 as ada, SASL PLAIN",
+        (
+            "connector  broker: AMQP to 127.0.0.1:5672 as ada, SASL "
+            "SCRAM-SHA-512 SCRAM-SHA-256 SCRAM-SHA-1 PLAIN"
+        ),
         "address    pattern a/*: unavailable",
     ]
 

@@ -60,7 +60,7 @@ def test_what_keeps_back_those_who_are_there(other_side: OtherSide) -> None:
 
 def test_the_links_of_the_user(start_router: StartRouter, tmp_path: Path) -> None:
     users = tmp_path / "users"
-    assert run("passwd", users, "ann", "--stdin", stdin=b"pa55\n").code == 0
+    assert run("user", "add", users, "ann", "--stdin", stdin=b"pa55\n").code == 0
     plain = f'saslMechanisms = "ANONYMOUS PLAIN"\nusersFile = "{users}"\n\n[[address]]'
     router = start_router(PLAIN.replace("\n[[address]]", plain, 1))
     mine = Command("send", router.url("q", user="ann:pa55"), "--count", "1", "-q")

@@ -27,8 +27,8 @@ def imported_by(module: str) -> set[str]:
     [
         ("router.cli.main", 5, {*SERVER_SIDE, "trio", "attrs"}),
         ("router.client", 85, SERVER_SIDE),
-        ("router.cli.send", 90, SERVER_SIDE),
-        ("router.cli.receive", 90, SERVER_SIDE),
+        ("router.cli.send", 95, SERVER_SIDE),
+        ("router.cli.receive", 95, SERVER_SIDE),
         ("router.cli.stat", 105, SERVER_SIDE),
         ("router.cli.manage", 95, SERVER_SIDE),
         # it tells of differences between configurations

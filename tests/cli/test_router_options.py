@@ -101,7 +101,7 @@ def test_the_url_can_be_in_the_environment(router_process: RouterProcess) -> Non
 
 def test_a_user_and_a_password_that_nobody_sees(start_router: StartRouter, tmp_path: Path) -> None:
     users, secret = tmp_path / "users", tmp_path / "secret"
-    assert run("passwd", users, "ann", "--stdin", stdin=b"pa55\n").code == 0
+    assert run("user", "add", users, "ann", "--stdin", stdin=b"pa55\n").code == 0
     router = start_router(
         LISTENER
         + f'saslMechanisms = "PLAIN"\nauthenticatePeer = true\nusersFile = "{users}"\n'

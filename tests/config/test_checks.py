@@ -308,8 +308,8 @@ BAD = {
         saslMechanisms = ["PLAIN"]
         """,
         """
-        f:1: listener[0].usersFile: is missing, though PLAIN is offered; give the path of a users
-            file, which `trioute passwd` writes
+        f:1: listener[0].usersFile: is missing, though PLAIN or SCRAM is offered; give the path of
+            a users file, which `trioute user add` writes
         """,
     ),
     "users without PLAIN": (
@@ -318,8 +318,8 @@ BAD = {
         usersFile = "users"
         """,
         """
-        f:2: listener[0].usersFile: "users" has no effect, because PLAIN is not offered; add
-            "PLAIN" to saslMechanisms, or remove usersFile
+        f:2: listener[0].usersFile: "users" has no effect, because neither PLAIN nor SCRAM is
+            offered; add "PLAIN" to saslMechanisms, or remove usersFile
         """,
     ),
     "users that are not there": (
@@ -402,10 +402,10 @@ BAD = {
         saslPassword = "s3cret"
         """,
         """
-        f:1: connector[0].saslPassword: is missing, though PLAIN is to be used; give saslUsername
-            and saslPassword
-        f:5: connector[1].saslPassword: has no effect, because PLAIN is not to be used; give
-            saslUsername and saslPassword, and no saslMechanisms without "PLAIN"
+        f:1: connector[0].saslPassword: is missing, though PLAIN or SCRAM is to be used; give
+            saslUsername and saslPassword
+        f:5: connector[1].saslPassword: has no effect, because neither PLAIN nor SCRAM is to be
+            used; give saslUsername and saslPassword, and PLAIN or SCRAM in saslMechanisms
         """,
     ),
     "a login that is not to be used": (
@@ -416,10 +416,10 @@ BAD = {
         saslMechanisms = "ANONYMOUS"
         """,
         """
-        f:2: connector[0].saslUsername: has no effect, because PLAIN is not to be used; give
-            saslUsername and saslPassword, and no saslMechanisms without "PLAIN"
-        f:3: connector[0].saslPassword: has no effect, because PLAIN is not to be used; give
-            saslUsername and saslPassword, and no saslMechanisms without "PLAIN"
+        f:2: connector[0].saslUsername: has no effect, because neither PLAIN nor SCRAM is to be
+            used; give saslUsername and saslPassword, and PLAIN or SCRAM in saslMechanisms
+        f:3: connector[0].saslPassword: has no effect, because neither PLAIN nor SCRAM is to be
+            used; give saslUsername and saslPassword, and PLAIN or SCRAM in saslMechanisms
         """,
     ),
     "a password that cannot be had": (

@@ -81,9 +81,10 @@ def test_the_longest_names_that_are_made_up_are_allowed() -> None:
     assert AddressSettings(prefix="a" * 255).name.endswith("/" + "a" * 255)
 
 
-def test_a_connector_with_a_user_uses_plain() -> None:
+def test_a_connector_with_a_user_prefers_scram() -> None:
     assert ConnectorSettings().sasl_mechanisms == ("ANONYMOUS",)
-    assert ConnectorSettings(sasl_username="u").sasl_mechanisms == ("PLAIN",)
+    scram = ("SCRAM-SHA-512", "SCRAM-SHA-256", "SCRAM-SHA-1")
+    assert ConnectorSettings(sasl_username="u").sasl_mechanisms == (*scram, "PLAIN")
 
 
 def test_a_password_does_not_show() -> None:

@@ -11,10 +11,13 @@ from router.config import users as module
 from router.config.mistakes import InvalidConfiguration
 from router.config.users import (
     LONGEST_PASSWORD_BYTES,
+    Credentials,
     Users,
     check_name,
+    credentials_of,
     hash_password,
     load_users,
+    parse_credentials,
     parse_hash,
     verify,
 )
@@ -142,7 +145,7 @@ def test_passwords_that_cannot_be_used(password: str) -> None:
 
 def test_an_overlong_password_is_not_its_beginning() -> None:
     longest = "x" * LONGEST_PASSWORD_BYTES
-    users = Users({"ada": parse_hash(cheap_hash(longest))})
+    users = Users({"ada": Credentials(parse_hash(cheap_hash(longest)))})
     assert verify(users, "ada", longest)
     assert not verify(users, "ada", longest + "x")
     assert not verify(users, "ada", "\ud800")
@@ -150,7 +153,7 @@ def test_an_overlong_password_is_not_its_beginning() -> None:
 
 def test_an_unknown_user_costs_what_the_dearest_known_one_does() -> None:
     dear = parse_hash(cheap_hash("x").replace("scrypt$2$1$1$", "scrypt$4$1$1$"))
-    users = Users({"ada": parse_hash(cheap_hash("x")), "bob": dear})
+    users = Users({"ada": Credentials(parse_hash(cheap_hash("x"))), "bob": Credentials(dear)})
     assert users.decoy.work == dear.work
     assert Users({}).decoy.work == module.SCRYPT_N * module.SCRYPT_R * module.SCRYPT_P
 
@@ -163,3 +166,32 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
         load_users(tmp_path / "users")
     with pytest.raises(InvalidConfiguration, match="cannot be read: embedded null byte"):
         load_users(Path("a\0b"))
+
+
+def test_plain_works_with_the_keys_of_scram(tmp_path: Path) -> None:
+    file = tmp_path / "users"
+    file.write_text(f"ada:{credentials_of('s3cret', ['SCRAM-SHA-256'])}\n", encoding="utf-8")
+    users = load_users(file)
+    assert verify(users, "ada", "s3cret")
+    assert not verify(users, "ada", "wrong")
+    assert users.scram_of("ada", "SCRAM-SHA-256") is users.by_name["ada"].scram["SCRAM-SHA-256"]
+
+
+def test_a_user_without_keys_has_those_of_nobody() -> None:
+    users = Users({"ada": Credentials(parse_hash(cheap_hash("x")))})
+    one, other = (users.scram_of(name, "SCRAM-SHA-1") for name in ("ada", "bob"))
+    assert one.salt != other.salt
+    assert one.salt == users.scram_of("ada", "SCRAM-SHA-1").salt
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "has no hash"),
+        (f"{cheap_hash('x')} {cheap_hash('y')}", "has two hashes for PLAIN"),
+        (" ".join(2 * [credentials_of("x", ["SCRAM-SHA-1"])]), "repeats the keys for SCRAM-SHA-1"),
+    ],
+)
+def test_what_are_no_credentials(text: str, problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        parse_credentials(text)

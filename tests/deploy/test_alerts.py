@@ -180,6 +180,14 @@ CASES = {
     "TriouteHeldBack": by_value("trioute_connections_held_back", "1x60", "0x60", 5, 4),
     "TriouteBusy": by_value("process_cpu_seconds_total", "0+57x60", "0+50x60", 20, 9),
     "TriouteFewFilesLeft": limited("process_open_fds", "process_max_fds", 5, 4),
+    "TriouteCertificateExpires": by_value(
+        "trioute_certificate_expiry_timestamp_seconds",
+        "1000000x60",
+        "2000000x60",
+        5,
+        4,
+        profile="p",
+    ),
 }
 
 

@@ -16,6 +16,7 @@ import time
 import urllib.request
 from collections import deque
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ from proton import Delivery, Message
 
 from router.config.users import hash_password
 
+from support.certificates import Authority
 from support.prometheus import (
     DASHBOARD,
     PATIENCE_S,
@@ -149,12 +151,19 @@ def router(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RouterProcess]:
     folder = tmp_path_factory.mktemp("scraped")
     users = folder / "users"
     users.write_text(f"ada:{hash_password('s3cret')}\n", encoding="utf-8")
+    # for a week
+    soon = datetime.now(UTC) + timedelta(days=7)
+    certificate = Authority(folder).issue("localhost", not_after=soon)
     with socket.socket() as nobody:
         # bound, and nobody listens
         nobody.bind(("127.0.0.1", 0))
         configuration = f"""
             [router]
             memoryLimitBytes = 1048576
+
+            [[sslProfile]]
+            name = "router"
+            certFile = "{certificate}"
 
             [[listener]]
             port = 0

@@ -29,6 +29,7 @@ from router.management.access import (
     requester_of,
     rights_of,
 )
+from router.management.ports import Security
 from router.management.requests import FORBIDDEN, Refused
 from router.metrics.views import EndpointView
 
@@ -44,6 +45,7 @@ class Held:
     connection: Connection
     counters: EndpointView | None = None
     number: int = 7
+    security: Security | None = None
 
 
 def held(

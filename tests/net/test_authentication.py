@@ -19,9 +19,10 @@ from router.amqp.constants import Condition, SaslCode
 from router.amqp.framing import SASL_HEADER
 from router.amqp.performatives import SaslInit, SaslMechanisms, SaslOutcome
 from router.amqp.types import Symbol
-from router.config.users import Users, hash_password, load_users
+from router.config.users import Users, credentials_of, hash_password, load_users
 from router.net import authentication
-from router.net.authentication import LONGEST_WAIT_S, NICENESS, Authenticator
+from router.net.authentication import LONGEST_WAIT_S, NICENESS, Authenticator, Step
+from router.net.scram import ScramClientLogin
 
 from support.loopback import dialled, listening, running_node
 from support.transcripts import On
@@ -38,16 +39,23 @@ def users(tmp_path_factory: pytest.TempPathFactory) -> Users:
     return load_users(path)
 
 
+async def logged_in(users: Users | None, mechanism: str, response: bytes, host: str) -> str | None:
+    """Return the user that logs in by one message, or None for nobody."""
+    step = await Authenticator(users).begin(mechanism, host).step(response)
+    assert step.challenge is None
+    return step.user
+
+
 async def test_anonymous_is_whoever_gives_no_name(users: Users) -> None:
     for known in (users, None):
         for trace in (b"", b"someone@example.com", b"\xff"):
-            assert await Authenticator(known).authenticate("ANONYMOUS", trace, HOST) == "anonymous"
+            assert await logged_in(known, "ANONYMOUS", trace, HOST) == "anonymous"
 
 
 @pytest.mark.parametrize("identity", ["", "ada"])
 async def test_plain_takes_the_right_password(users: Users, identity: str) -> None:
     response = f"{identity}\0ada\0s3crét".encode()
-    assert await Authenticator(users).authenticate("PLAIN", response, HOST) == "ada"
+    assert await logged_in(users, "PLAIN", response, HOST) == "ada"
 
 
 @pytest.mark.parametrize(
@@ -69,12 +77,12 @@ async def test_plain_takes_the_right_password(users: Users, identity: str) -> No
     ],
 )
 async def test_plain_takes_nothing_else(users: Users, response: bytes) -> None:
-    assert await Authenticator(users).authenticate("PLAIN", response, HOST) is None
+    assert await logged_in(users, "PLAIN", response, HOST) is None
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "EXTERNAL", ""])
 async def test_without_users_nobody_is_anybody(mechanism: str) -> None:
-    assert await Authenticator(None).authenticate(mechanism, b"\0ada\0s3cret", HOST) is None
+    assert await logged_in(None, mechanism, b"\0ada\0s3cret", HOST) is None
 
 
 def test_users_are_not_shown(users: Users) -> None:
@@ -101,7 +109,7 @@ async def test_only_a_few_passwords_are_hashed_at_once(
     monkeypatch.setattr(authentication, "verify", counted)
     async with trio.open_nursery() as nursery:
         for _ in range(8):
-            nursery.start_soon(Authenticator(users).authenticate, "PLAIN", b"\0ada\0x", HOST)
+            nursery.start_soon(logged_in, users, "PLAIN", b"\0ada\0x", HOST)
     assert most == 2
 
 
@@ -129,7 +137,7 @@ async def test_hosts_take_turns(
     monkeypatch.setattr(authentication, "verify", beside_another)
 
     async def log_in(host: str) -> None:
-        assert await Authenticator(users).authenticate("PLAIN", b"\0ada\0x", host) == "ada"
+        assert await logged_in(users, "PLAIN", b"\0ada\0x", host) == "ada"
         done.append(host)
 
     async with trio.open_nursery() as nursery:
@@ -148,15 +156,15 @@ async def test_who_waits_too_long_is_told_so(
 ) -> None:
     async with trio.open_nursery() as nursery:
         for _ in range(2):
-            nursery.start_soon(Authenticator(users).authenticate, "PLAIN", b"\0ada\0x", HOST)
+            nursery.start_soon(logged_in, users, "PLAIN", b"\0ada\0x", HOST)
         await trio.testing.wait_all_tasks_blocked()
         began = trio.current_time()
         with pytest.raises(trio.TooSlowError):
-            await Authenticator(users).authenticate("PLAIN", b"\0ada\0x", HOST)
+            await logged_in(users, "PLAIN", b"\0ada\0x", HOST)
         assert trio.current_time() - began == pytest.approx(LONGEST_WAIT_S)
         # to be hashed may take longer
         held.set()
-    assert await Authenticator(users).authenticate("PLAIN", b"\0ada\0x", HOST) == "ada"
+    assert await logged_in(users, "PLAIN", b"\0ada\0x", HOST) == "ada"
 
 
 async def test_threads_that_hash_stand_back(users: Users, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,7 +177,7 @@ async def test_threads_that_hash_stand_back(users: Users, monkeypatch: pytest.Mo
     monkeypatch.setattr(authentication, "verify", asked)
     own = os.getpriority(os.PRIO_PROCESS, os.getpid())
     for _ in range(3):
-        await Authenticator(users).authenticate("PLAIN", b"\0ada\0x", HOST)
+        await logged_in(users, "PLAIN", b"\0ada\0x", HOST)
     assert found == [min(own + NICENESS, 19)] * 3
     assert os.getpriority(os.PRIO_PROCESS, os.getpid()) == own
 
@@ -248,3 +256,34 @@ async def test_over_the_wire(tmp_path: Path) -> None:
 
 def _init(response: bytes) -> On:
     return On(0, SaslInit(Symbol("PLAIN"), initial_response=response), frame_type=SASL)
+
+
+@pytest.mark.parametrize(
+    ("user", "response", "logged"),
+    [("ada", b"", "ada"), ("ada", b"ada", "ada"), ("ada", b"bob", None), (None, b"", None)],
+)
+async def test_external_is_whom_the_certificate_stands_for(
+    user: str | None, response: bytes, logged: str | None
+) -> None:
+    step = await Authenticator(None).begin("EXTERNAL", HOST, user).step(response)
+    assert step.user == logged
+
+
+async def test_scram_takes_two_messages(tmp_path: Path) -> None:
+    path = tmp_path / "users"
+    path.write_text(f"ada:{credentials_of('s3cret', ['SCRAM-SHA-256'])}\n", encoding="utf-8")
+    client = ScramClientLogin("SCRAM-SHA-256", "ada", "s3cret")
+    login = Authenticator(load_users(path)).begin("SCRAM-SHA-256", HOST)
+    # a client that waits to be asked
+    assert (await login.step(b"")).challenge == b""
+    challenge = (await login.step(client.first())).challenge
+    assert challenge is not None
+    last = await login.step(client.answer(challenge))
+    assert last.user == "ada"
+    assert last.proof is not None
+    client.check(last.proof)
+
+
+@pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "OTHER"])
+async def test_what_is_no_login_is_refused(users: Users, mechanism: str) -> None:
+    assert await Authenticator(users).begin(mechanism, HOST).step(b"x") == Step()

@@ -227,6 +227,7 @@ class _Observed:
     unshown_past: Traffic = attrs.Factory(Traffic)
     auto_links: None = None
     network: None = None
+    certificate_expiries: dict[str, float] = attrs.Factory(dict)
 
 
 def reading_of(router: Router) -> Reading:

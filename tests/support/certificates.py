@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 
 import attrs
@@ -25,9 +26,15 @@ class Authority:
             self.ca.cert_pem.write_to_path(file)
         return file
 
-    def issue(self, *names: str, file: str = "", common_name: str | None = None) -> Path:
+    def issue(
+        self,
+        *names: str,
+        file: str = "",
+        common_name: str | None = None,
+        not_after: datetime | None = None,
+    ) -> Path:
         """Return a new file with a certificate for these names, and its key."""
-        issued = self.ca.issue_cert(*names, common_name=common_name)
+        issued = self.ca.issue_cert(*names, common_name=common_name, not_after=not_after)
         path = self.folder / (
             file or f"{names[0].strip('*.')}-{len(list(self.folder.iterdir()))}.pem"
         )

@@ -13,6 +13,7 @@ from router.config.kinds import ValueNotAllowed
 from router.config.mistakes import format_path
 from router.config.network_checks import INTER_ROUTER
 from router.config.qdrouterd.table import Table
+from router.config.scram import MECHANISMS as SCRAM
 from router.config.setting import Setting
 
 Remarks = Callable[..., None]
@@ -102,11 +103,12 @@ def _fit_authentication(table: Table, fields: Mapping[str, Setting], remark: Rem
     if unknown:
         text = f"nobody can log in with {' or '.join(unknown)}"
         remark("missing", line, f"{place}.saslMechanisms", text)
-    if "PLAIN" in known and "usersFile" not in values:
-        known.remove("PLAIN")
+    of_users = [name for name in known if _needs_user(name)]
+    if of_users and "usersFile" not in values:
+        known = [name for name in known if name not in of_users]
         text = (
-            "nobody can log in with PLAIN: users of Cyrus SASL are not read. Write them to a file "
-            "with `trioute passwd`, and give usersFile: FILE here"
+            f"nobody can log in with {' or '.join(of_users)}: users of Cyrus SASL are not read. "
+            "Write them to a file with `trioute user add`, and give usersFile: FILE here"
         )
         remark("missing", line, f"{place}.saslMechanisms", text)
     must = bool(values.get("authenticatePeer"))
@@ -125,9 +127,10 @@ def _fit_login(table: Table, fields: Mapping[str, Setting], remark: Remarks) -> 
     if not wanted:
         return
     known = _known(table, fields, wanted)
-    if "PLAIN" in known and len(known) > 1 and "saslUsername" not in table.values:
+    others = [name for name in known if not _needs_user(name)]
+    if others and "saslUsername" not in table.values:
         # there is no user to log in as
-        known.remove("PLAIN")
+        known = others
     path, line = f"{format_path(table.place)}.saslMechanisms", table.line_of("saslMechanisms")
     if not known:
         table.left_out = True
@@ -137,12 +140,16 @@ def _fit_login(table: Table, fields: Mapping[str, Setting], remark: Remarks) -> 
     unknown = [name for name in wanted if name not in known]
     if unknown:
         remark("ignored", line, path, f"{' or '.join(unknown)} cannot be used", " ".join(wanted))
-    if "PLAIN" not in known:
+    if not any(_needs_user(name) for name in known):
         for key in ("saslUsername", "saslPassword"):
             if table.values.pop(key, None) is not None:
-                text = "has no effect without PLAIN"
+                text = "has no effect without PLAIN or SCRAM"
                 remark("ignored", table.line_of(key), f"{format_path(table.place)}.{key}", text)
     table.values["saslMechanisms"] = " ".join(dict.fromkeys(known))
+
+
+def _needs_user(mechanism: str) -> bool:
+    return mechanism == "PLAIN" or mechanism in SCRAM
 
 
 def _known(table: Table, fields: Mapping[str, Setting], wanted: list[str]) -> list[str]:

@@ -123,7 +123,7 @@ ENTITIES: Final[Mapping[str, Entity]] = {
                 fate="harmless", meaning="there is nothing to dump", old="debugDump"
             ),
             "saslConfigDir": Attribute(
-                meaning="users are in the usersFile of a listener, which `trioute passwd` writes",
+                meaning="users are in the usersFile of a listener, which `trioute user add` writes",
                 old="saslConfigPath",
             ),
             "saslConfigName": Attribute(

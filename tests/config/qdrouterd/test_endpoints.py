@@ -140,8 +140,8 @@ def test_all_addresses_of_a_family() -> None:
         (["saslUsername: me", "saslPassword: pw"], None, []),
         (["saslMechanisms: PLAIN ANONYMOUS"], "ANONYMOUS", [("ignored", "saslMechanisms")]),
         (
-            ["saslMechanisms: SCRAM-SHA-1 PLAIN", "saslUsername: me", "saslPassword: pw"],
-            "PLAIN",
+            ["saslMechanisms: DIGEST-MD5 SCRAM-SHA-1", "saslUsername: me", "saslPassword: pw"],
+            "SCRAM-SHA-1",
             [("ignored", "saslMechanisms")],
         ),
         (
@@ -163,3 +163,44 @@ def test_how_a_connector_logs_in(
 def test_a_connector_that_cannot_log_in() -> None:
     found = endpoint("connector", "saslMechanisms: EXTERNAL")
     assert found == (None, [("missing", "saslMechanisms")])
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256"])
+def test_users_of_cyrus_are_missed(mechanism: str) -> None:
+    table, found = endpoint("listener", f"saslMechanisms: {mechanism} ANONYMOUS")
+    assert table is not None
+    assert table["saslMechanisms"] == "ANONYMOUS"
+    assert found == [("missing", "saslMechanisms")]
+
+
+def test_peers_without_tls_come_in_as_they_did() -> None:
+    table, found = endpoint("listener", "sslProfile: p", "saslMechanisms: EXTERNAL")
+    assert table is not None
+    assert (table["requireSsl"], table["saslMechanisms"]) == (False, "EXTERNAL")
+    table, _ = endpoint("listener", "sslProfile: p", "requireSsl: yes")
+    assert table is not None
+    assert table["requireSsl"] is True
+    assert found == []
+
+
+def test_a_certificate_needs_tls() -> None:
+    table, found = endpoint("connector", "saslMechanisms: EXTERNAL ANONYMOUS")
+    assert table is not None
+    assert table["saslMechanisms"] == "ANONYMOUS"
+    assert found == [("ignored", "saslMechanisms")]
+
+
+def test_a_profile_keeps_what_is_safe() -> None:
+    table, found = endpoint(
+        "sslProfile", "name: p", "passwordFile: /pw", "protocols: TLSv1 TLSv1.2", "uidFormat: x"
+    )
+    assert table is not None
+    assert (table["password"], table["protocols"]) == ("file:/pw", "TLSv1.2")
+    assert "uidFormat" not in table
+    assert found == [("missing", "protocols"), ("missing", "uidFormat")]
+    table, _ = endpoint(
+        "sslProfile", "name: p", "protocols: TLSv1", "password: x", "passwordFile: y"
+    )
+    assert table is not None
+    assert "protocols" not in table
+    assert table["password"] == "x"

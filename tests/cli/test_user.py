@@ -1,4 +1,4 @@
-"""`trioute passwd`: users are added and changed, and the file is whole and private at any time."""
+"""`trioute user`: users are added and changed, and the file is whole and private at any time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from router.cli.passwd import passwd
+from router.cli.user import user as user_command
 from router.config.users import load_users, verify
 
 from support.launcher import trioute
@@ -27,7 +27,7 @@ def file(tmp_path: Path) -> Path:
 
 def run(file: Path, user: str, typed: str, *options: str) -> Result:
     """Run the command with `typed` on its standard input."""
-    return CliRunner().invoke(passwd, [str(file), user, *options], input=typed)
+    return CliRunner().invoke(user_command, ["add", str(file), user, *options], input=typed)
 
 
 def test_a_file_is_made(file: Path) -> None:
@@ -90,7 +90,7 @@ def test_the_password_is_asked_for_twice(file: Path) -> None:
 def test_giving_up_changes_nothing(file: Path) -> None:
     # without a terminal of its own it reads its input, which ends before the second answer
     done = subprocess.run(
-        trioute("passwd", file, "ada"),
+        trioute("user", "add", file, "ada"),
         input=b"one\n",
         capture_output=True,
         start_new_session=True,

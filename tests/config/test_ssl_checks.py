@@ -1,0 +1,131 @@
+"""Profiles, and listeners and connectors that name them."""
+
+from __future__ import annotations
+
+import pytest
+
+from router.config.load import parse_configuration
+from router.config.mistakes import InvalidConfiguration
+
+PROFILES = """
+[[sslProfile]]
+name = "own"
+certFile = "/own.pem"
+[[sslProfile]]
+name = "both"
+certFile = "/own.pem"
+caCertFile = "/ca.pem"
+[[sslProfile]]
+name = "trust"
+caCertFile = "/ca.pem"
+"""
+
+
+def mistakes(text: str) -> list[str]:
+    """Return the mistakes in a file with some profiles, each without its place."""
+    try:
+        parse_configuration(PROFILES + text, source="f")
+    except InvalidConfiguration as invalid:
+        return [str(each).partition(": ")[2] for each in invalid.mistakes]
+    return []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[[listener]]\nsslProfile = "own"\nsniSslProfiles = ["both"]\nrequireSsl = false',
+        '[[listener]]\nsslProfile = "both"\nclientCertificate = "optional"',
+        '[[listener]]\nsslProfile = "both"\nsaslMechanisms = "EXTERNAL"\nauthenticatePeer = true',
+        '[[listener]]\nhttp = true\nport = 1\nsslProfile = "both"\nclientCertificate = "required"',
+        '[[connector]]\nsslProfile = "trust"\nverifyHostname = false\nsslUpgrade = true',
+        "[[listener]]\nrequireSsl = false",
+    ],
+)
+def test_what_fits_together(text: str) -> None:
+    assert mistakes(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "mistake"),
+    [
+        ("[[sslProfile]]", "sslProfile[3].name: is missing; give the profile a name"),
+        (
+            '[[sslProfile]]\nname = "own"',
+            (
+                'sslProfile[3].name: "own" is taken: sslProfile[0] has the same name; give another '
+                "name"
+            ),
+        ),
+        (
+            '[[listener]]\nsslProfile = "none"',
+            (
+                "listener[0].sslProfile: names none, which is no sslProfile; known here: own, "
+                "both, trust"
+            ),
+        ),
+        (
+            '[[connector]]\nsslProfile = "none"',
+            (
+                "connector[0].sslProfile: names none, which is no sslProfile; known here: own, "
+                "both, trust"
+            ),
+        ),
+        (
+            '[[listener]]\nsslProfile = "trust"',
+            (
+                "listener[0].sslProfile: names trust, a profile without a certificate; give "
+                "that profile a certFile, or name another one"
+            ),
+        ),
+        (
+            '[[listener]]\nsslProfile = "own"\nsniSslProfiles = "trust"',
+            (
+                "listener[0].sniSslProfiles: names trust, a profile without a certificate; give "
+                "that profile a certFile, or name another one"
+            ),
+        ),
+        (
+            '[[listener]]\nsslProfile = "own"\nclientCertificate = "optional"',
+            (
+                "listener[0].sslProfile: names own, a profile without caCertFile, though peers are "
+                "asked for certificates; give that profile the authorities that sign them, in "
+                "caCertFile"
+            ),
+        ),
+        (
+            "[[listener]]\nrequireSsl = true",
+            (
+                "listener[0].requireSsl: true has no effect without TLS; give an sslProfile, or "
+                "remove it"
+            ),
+        ),
+        (
+            '[[listener]]\nclientCertificate = "required"',
+            (
+                'listener[0].clientCertificate: "required" has no effect without TLS; give an '
+                "sslProfile, or remove it"
+            ),
+        ),
+        (
+            '[[listener]]\nsaslMechanisms = ["EXTERNAL", "ANONYMOUS"]',
+            (
+                "listener[0].saslMechanisms: has EXTERNAL, but without TLS no peer has a "
+                "certificate; give an sslProfile, or remove EXTERNAL"
+            ),
+        ),
+        (
+            "[[connector]]\nsslUpgrade = true",
+            (
+                "connector[0].sslUpgrade: true has no effect without TLS; give an sslProfile, or "
+                "remove it"
+            ),
+        ),
+    ],
+)
+def test_what_does_not(text: str, mistake: str) -> None:
+    assert mistakes(text) == [mistake]
+
+
+def test_without_any_profile_there_is_none_to_name() -> None:
+    with pytest.raises(InvalidConfiguration, match="there is no sslProfile yet: add one"):
+        parse_configuration('[[connector]]\nsslProfile = "p"', source="f")
