@@ -20,6 +20,7 @@ from support.loopback import listening, running_node
 USERS = Users({"ada": parse_credentials(credentials_of("s3cret", MECHANISMS))})
 
 
+@pytest.mark.spec("0.2-12")
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_the_right_password(mechanism: str) -> None:
     client, server = ScramClientLogin(mechanism, "ada", "s3cret"), ScramLogin(USERS, mechanism)
@@ -83,6 +84,7 @@ def test_no_message_does_anything_else(message: bytes, second: bytes) -> None:
         client.check(second)
 
 
+@pytest.mark.spec("0.2-13")
 @pytest.mark.parametrize("password", ["s3cret", "wrong"])
 async def test_a_connector_logs_in(tmp_path: Path, password: str) -> None:
     users = tmp_path / "users"

@@ -37,8 +37,8 @@ prefix = "unavailable"
 distribution = "unavailable"
 """
 
-_ADDRESS = re.compile(r"amqp://(\S+):(\d+)$")
-_HTTP_ADDRESS = re.compile(r"http://(\S+):(\d+)/metrics")
+_ADDRESS = re.compile(r"amqps?://(\S+):(\d+)$")
+_HTTP_ADDRESS = re.compile(r"https?://(\S+):(\d+)/metrics")
 # What the announcement ends with.
 _LAST_LINE = "Ctrl-C stops the router."
 STOP_S = 60.0

@@ -35,7 +35,8 @@ public class Peer {
 
     public static void main(String[] arguments) throws JMSException {
         // a synchronous send waits for the consumer's outcome, which the same thread would have to give
-        JmsConnectionFactory factory = new JmsConnectionFactory(arguments[0] + "?jms.forceAsyncSend=true");
+        String separator = arguments[0].contains("?") ? "&" : "?";
+        JmsConnectionFactory factory = new JmsConnectionFactory(arguments[0] + separator + "jms.forceAsyncSend=true");
         try (Connection connection = factory.createConnection()) {
             connection.setClientID("jms-peer");
             connection.start();
