@@ -320,6 +320,27 @@ EXCHANGES: Final = View(
     counters=(("in/s", "receivedCount"), ("dropped/s", "droppedCount")),
 )
 
+# A certificate that expires within two weeks should be replaced now.
+_SOON_S: Final = 14 * 86400
+
+
+def _expires_soon(seconds: object) -> bool:
+    return isinstance(seconds, int) and seconds < _SOON_S
+
+
+CERTIFICATES: Final = View(
+    "certificates",
+    "Certificates",
+    "sslProfile",
+    (
+        columns.text("profile", "name", rank=0),
+        columns.text("file", "certFile", rank=2),
+        columns.word("expires", "certificateExpires"),
+        columns.time("in", "certificateSeconds", alarming=_expires_soon),
+    ),
+    "There are no TLS profiles.",
+)
+
 VHOSTS: Final = View(
     "vhosts",
     "Vhosts",
@@ -358,6 +379,6 @@ POLICY: Final = View(
 )
 
 _BASIC: Final = (GENERAL, CONNECTIONS, CONNECTORS, LINKS, NODES, EDGES, ADDRESSES, MEMORY)
-_CONFIGURED: Final = (AUTO_LINKS, LINK_ROUTES, EXCHANGES, VHOSTS, POLICY)
+_CONFIGURED: Final = (AUTO_LINKS, LINK_ROUTES, EXCHANGES, CERTIFICATES, VHOSTS, POLICY)
 VIEWS: Final = {view.name: view for view in (*_BASIC, HOLDERS, *_CONFIGURED)}
 """All views of entities. Logs are requested in another way."""

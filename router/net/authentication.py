@@ -15,6 +15,7 @@ import trio
 
 from router.config.scram import MECHANISMS as SCRAM
 from router.config.users import ANONYMOUS, Users, verify
+from router.net.failed_logins import FailedLogins
 from router.net.fair_limiter import FairLimiter
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ class Authenticator:
     """Authenticator of one listener's peers; `users` are the users that the listener admits."""
 
     users: Users | None = attrs.field(repr=False)
+    failed: FailedLogins = attrs.field(factory=FailedLogins, init=False, eq=False, repr=False)
 
     def begin(self, mechanism: str, host: str, external_user: str | None = None) -> Login:
         """Begin the authentication of a peer.

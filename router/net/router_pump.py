@@ -116,17 +116,19 @@ class RouterPump(Pump):
         """
         connection = self.connection
         mechanism = str(connection.mechanism)
+        assert self.authenticator is not None
+        host, failed = endpoint_host(connection.name), self.authenticator.failed
         try:
             if isinstance(event, events.SaslInitReceived):
-                assert self.authenticator is not None
-                self._login = self.authenticator.begin(
-                    mechanism, endpoint_host(connection.name), connection.external_user
-                )
+                failed.check(host)
+                self._login = self.authenticator.begin(mechanism, host, connection.external_user)
                 response = event.initial_response
             else:
                 response = event.response
             assert self._login is not None
             step = await self._login.step(response)
+            if step.challenge is None and step.user is None:
+                await failed.delay(host)
         except trio.TooSlowError:
             self.hub.begin_turn()
             # No SASL outcome is sent: clients take any outcome but success for a wrong password,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Final
@@ -15,9 +16,10 @@ from router.management.views import RouterView
 
 @attrs.frozen
 class CertificateView:
-    """View of a profile's certificate; `expires_at` is in seconds since 1970."""
+    """View of a profile's certificate; `expires_at` and `now` are in seconds since 1970."""
 
     expires_at: float
+    now: float
 
 
 def _expiry(certificate: CertificateView) -> str:
@@ -36,13 +38,20 @@ SSL_PROFILE: Final = named_type(
             "When its certificate expires, in UTC; null without a certificate.",
             live_reader(CertificateView, _expiry),
         ),
+        Attribute(
+            "certificateSeconds",
+            "integer",
+            "Seconds until its certificate expires; negative afterwards.",
+            live_reader(CertificateView, lambda view: int(view.expires_at - view.now)),
+        ),
     ),
 )
 
 
 def ssl_profiles(router: RouterView) -> Iterator[LiveEntity]:
     """Yield the configured TLS profiles, with the expiry of their certificates."""
+    now = time.time()
     expiries = router.observed.certificate_expiries
     for profile in router.configuration.ssl_profiles:
         at = expiries.get(str(profile.name))
-        yield LiveEntity(profile, None if at is None else CertificateView(at))
+        yield LiveEntity(profile, None if at is None else CertificateView(at, now))

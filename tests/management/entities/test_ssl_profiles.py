@@ -24,6 +24,9 @@ async def test_a_profile_shows_its_expiry_and_not_its_password(tmp_path: Path) -
     assert values["name"] == values["identity"] == "tls"
     assert values["certFile"] == str(profile.cert_file)
     assert str(values["certificateExpires"]).endswith("Z")
+    seconds = values["certificateSeconds"]
+    assert isinstance(seconds, int)
+    assert seconds > 0
 
 
 def test_a_profile_without_a_certificate_has_no_expiry(tmp_path: Path) -> None:

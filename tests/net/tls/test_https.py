@@ -94,7 +94,7 @@ async def test_silent_clients_keep_nobody_out(
         for stream in silent:
             # the beginning of a record that never ends
             await stream.send_all(b"\x16\x03\x01\x02\x00\x01")
-        async with secured(running, authority) as stream:
-            assert (await answer(stream)).startswith(b"HTTP/1.1 200")
+        async with secured(running, authority) as secure:
+            assert (await answer(secure)).startswith(b"HTTP/1.1 200")
         for stream in silent:
             await trio.aclose_forcefully(stream)
