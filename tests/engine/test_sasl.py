@@ -19,7 +19,16 @@ from router.amqp.performatives import (
     SaslResponse,
 )
 from router.amqp.types import Symbol
-from router.engine.events import ConnectionClosed, ConnectionOpened, SaslInitReceived
+from router.engine import sasl
+from router.engine.events import (
+    ConnectionClosed,
+    ConnectionOpened,
+    SaslChallengeReceived,
+    SaslInitDue,
+    SaslInitReceived,
+    SaslResponseReceived,
+    SaslSuccessReceived,
+)
 
 from support.transcripts import NOTHING, OVER, On, Recorder, Talk, begin, like, wire
 
@@ -234,3 +243,74 @@ def test_a_sasl_frame_s_channel_and_extended_header_are_ignored() -> None:
     header = (len(body) + 16).to_bytes(4, "big") + bytes((4, SASL_FRAME, 0x12, 0x34))
     talk = Talk() >> SASL_HEADER >> header + b"\xff" * 8 + body
     assert talk.recorder.events == [SaslInitReceived("ANONYMOUS", b"", None)]
+
+
+SCRAM = Symbol("SCRAM-SHA-256")
+
+
+def test_a_server_asks_and_the_client_answers() -> None:
+    talk = server(sasl_mechanisms=("SCRAM-SHA-256",)) >> SASL_HEADER >> SaslInit(SCRAM, b"first")
+    talk.skip()
+    assert talk.recorder.events == [SaslInitReceived("SCRAM-SHA-256", b"first", None)]
+    sasl.challenge(talk.connection, b"challenge")
+    talk << SaslChallenge(b"challenge") << NOTHING
+    # what is pipelined behind the response waits for the outcome
+    talk >> SaslResponse(b"final") >> AMQP_HEADER << NOTHING
+    assert talk.recorder.events[1:] == [SaslResponseReceived(b"final")]
+    sasl.outcome(talk.connection, True, "ada", b"proof")
+    talk << SaslOutcome(SaslCode.OK, b"proof") << AMQP_HEADER << NOTHING
+    assert (talk.connection.user, talk.connection.mechanism) == ("ada", "SCRAM-SHA-256")
+
+
+def test_a_response_without_a_challenge_is_refused() -> None:
+    talk = server(sasl_mechanisms=("SCRAM-SHA-256",)) >> SASL_HEADER >> SaslInit(SCRAM, b"first")
+    sasl.challenge(talk.skip().connection, b"challenge")
+    talk.skip() >> SaslResponse(b"final")
+    sasl.challenge(talk.connection, b"more")
+    talk.skip() >> SaslResponse(b"") >> SaslResponse(b"")
+    sasl.outcome(talk.connection, False, None)
+    talk << SaslOutcome(SaslCode.AUTH) << OVER
+
+
+def scram_client() -> Talk:
+    """Return a client that has chosen SCRAM, and has sent its first message."""
+    talk = client(sasl_mechanisms=("SCRAM-SHA-256", "PLAIN"), sasl_username="ada", hostname="h")
+    talk << SASL_HEADER >> SASL_HEADER >> SaslMechanisms((PLAIN, SCRAM)) << NOTHING
+    assert talk.recorder.events == [SaslInitDue("SCRAM-SHA-256")]
+    sasl.send_init(talk.connection, b"first")
+    return talk << SaslInit(SCRAM, initial_response=b"first", hostname="h") << NOTHING
+
+
+def test_a_client_answers_and_checks_the_proof() -> None:
+    talk = scram_client() >> SaslChallenge(b"challenge") << NOTHING
+    assert talk.recorder.events[1:] == [SaslChallengeReceived(b"challenge")]
+    sasl.respond(talk.connection, b"final")
+    talk << SaslResponse(b"final") >> SaslOutcome(SaslCode.OK, b"proof") << NOTHING
+    assert talk.recorder.events[2:] == [SaslSuccessReceived(b"proof")]
+    sasl.proceed(talk.connection)
+    talk << AMQP_HEADER << Open << NOTHING
+
+
+def test_a_client_may_be_refused_in_the_middle() -> None:
+    talk = scram_client() >> SaslChallenge(b"challenge") << NOTHING
+    sasl.respond(talk.connection, b"final")
+    talk << SaslResponse(b"final") >> SaslOutcome(SaslCode.AUTH) << OVER
+    assert len(closings(talk)) == 1
+
+
+def test_steps_after_the_end_do_nothing() -> None:
+    talk = scram_client() >> SaslOutcome(SaslCode.AUTH) << OVER
+    sasl.send_init(talk.connection, b"x")
+    sasl.respond(talk.connection, b"x")
+    sasl.proceed(talk.connection)
+    sasl.challenge(talk.connection, b"x")
+    sasl.outcome(talk.connection, True, "ada")
+    talk << OVER
+
+
+def test_a_server_may_not_challenge_where_there_is_nothing_to_answer() -> None:
+    talk = client(sasl_mechanisms=("ANONYMOUS",)) << SASL_HEADER >> SASL_HEADER
+    talk >> SaslMechanisms((ANONYMOUS,)) << SaslInit >> SaslChallenge(b"challenge") << OVER
+    [closed] = closings(talk)
+    assert closed.error is not None
+    assert "SaslChallenge received; ANONYMOUS has none" in str(closed.error.description)

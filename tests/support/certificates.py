@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import attrs
 import trustme
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
 
 from router.config.ssl_profiles import SslProfileSettings
 
@@ -43,8 +47,32 @@ class Authority:
             part.write_to_path(path, append=True)
         return path
 
+    def revoke(self, *files: Path) -> Path:
+        """Write the list of revoked certificates anew, with those of these files, and return it."""
+        now = datetime.now(UTC)
+        key = load_pem_private_key(self.ca.private_key_pem.bytes(), None)
+        assert isinstance(key, EllipticCurvePrivateKey)
+        own = x509.load_pem_x509_certificate(self.ca.cert_pem.bytes())
+        revoked = x509.CertificateRevocationListBuilder(
+            issuer_name=own.subject,
+            last_update=now - timedelta(days=1),
+            next_update=now + timedelta(days=1),
+            revoked_certificates=[
+                x509.RevokedCertificateBuilder(certificate(file).serial_number, now).build()
+                for file in files
+            ],
+        )
+        path = self.folder / f"revoked-{id(self)}.pem"
+        path.write_bytes(revoked.sign(key, hashes.SHA256()).public_bytes(Encoding.PEM))
+        return path
+
     def profile(self, name: str = "tls", **fields: object) -> SslProfileSettings:
         """Return a profile with a certificate for localhost and this authority."""
         fields.setdefault("cert_file", self.issue("localhost", "127.0.0.1"))
         fields.setdefault("ca_cert_file", self.ca_file)
         return SslProfileSettings(name=name, **fields)  # type: ignore[arg-type]
+
+
+def certificate(file: Path) -> x509.Certificate:
+    """Return the first certificate of a file."""
+    return x509.load_pem_x509_certificate(file.read_bytes())

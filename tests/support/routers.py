@@ -73,10 +73,17 @@ class RouterProcess:
         """Return the process's id."""
         return self.process.pid
 
-    def url(self, address: str = "", *, listener: int = 0, user: str = "") -> str:
-        """Return the URL of an address at this router; `user` is `name:password`."""
+    def url(
+        self, address: str = "", *, listener: int = 0, user: str = "", scheme: str = "amqp"
+    ) -> str:
+        """Return the URL of an address at this router; `user` is `name:password`.
+
+        With the scheme amqps the host is localhost, which certificates are issued for.
+        """
         host, port = self.addresses[listener]
-        return f"amqp://{user + '@' if user else ''}{host}:{port}/{address}"
+        if scheme == "amqps":
+            host = "localhost"
+        return f"{scheme}://{user + '@' if user else ''}{host}:{port}/{address}"
 
     def log_text(self) -> str:
         """Return what it has logged so far."""
