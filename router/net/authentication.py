@@ -6,8 +6,6 @@ RFC 4505, RFC 4422 (appendix A), RFC 4616 and RFC 5802.
 from __future__ import annotations
 
 import math
-import os
-import threading
 from typing import TYPE_CHECKING, Final, Protocol
 
 import attrs
@@ -17,6 +15,7 @@ from router.config.scram import MECHANISMS as SCRAM
 from router.config.users import ANONYMOUS, Users, verify
 from router.net.failed_logins import FailedLogins
 from router.net.fair_limiter import FairLimiter
+from router.net.threads import stand_back
 
 if TYPE_CHECKING:
     from router.net.scram import ScramLogin
@@ -27,10 +26,6 @@ _HASHING = FairLimiter(2)
 # A login that gets no turn within this time fails. If it began later, it would hardly finish before
 # the handshake time-out.
 LONGEST_WAIT_S = 8.0
-# Niceness of hashing threads relative to the loop. If processors are short, each thread gets a
-# third of the loop's time.
-NICENESS = 5
-LEAST_PRIORITY = 19
 
 
 @attrs.frozen
@@ -165,8 +160,6 @@ class _Scram:
 
 
 def _verify(users: Users, user: str, secret: str) -> bool:
-    """Return whether a password is right, after lowering the priority of this thread."""
-    # on Linux, niceness is per thread
-    nice = os.getpriority(os.PRIO_PROCESS, os.getpid()) + NICENESS
-    os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), min(nice, LEAST_PRIORITY))
+    """Return whether a password is right; called in a thread."""
+    stand_back()
     return verify(users, user, secret)

@@ -20,6 +20,7 @@ from router.amqp.constants import Condition
 from router.engine import events
 from router.engine.connection import Connection
 from router.errors import AmqpError
+from router.net.fair_limiter import FairLimiter
 from router.net.hub import READ_BYTES, Hub
 from router.net.tls.channel import TlsFailed
 from router.net.tls.tls_socket import TlsSocket
@@ -35,6 +36,8 @@ LINGER_S = 2.0
 DRAIN_BYTES = 65536
 # After this long without sending, a connection's unused output memory is released.
 QUIET_S = 2.0
+# Steps of TLS handshakes that are computed at a time: more would only compete for the processors.
+HANDSHAKES = FairLimiter(2)
 # The socket option, which only Linux has; -1 elsewhere.
 QUICK_ACK: int = getattr(socket, "TCP_QUICKACK", -1)
 
@@ -61,6 +64,8 @@ class Pump:
         # the trace of this connection, if there is one
         self.tap: Tap | None = None
         connection.owner = self
+        # whether a thread takes a step of the TLS handshake
+        self._is_shaking_hands = False
         self._nursery: trio.Nursery | None = None
         self._reading = trio.CancelScope()
         self._may_read = trio.Event()
@@ -110,8 +115,8 @@ class Pump:
     async def _read(self) -> None:
         """Read until the connection is finished or the peer has ended its stream.
 
-        A turn that may be long, such as one of a TLS handshake, holds the lock `Hub.long_turns`, so
-        that connections with little to do are served between two long turns (docs/decisions/0090).
+        A turn that may be long holds the lock `Hub.long_turns`, so that connections with little to
+        do are served between two long turns (docs/decisions/0090).
         """
         connection, hub, sock = self.connection, self.hub, self.sock
         while not connection.finished:
@@ -127,7 +132,9 @@ class Pump:
                     hub.finish_turn()
                 continue
             await trio.lowlevel.wait_readable(sock)
-            if not connection.took_long() and (self.tls is None or connection.is_encrypted):
+            if self.tls is not None and not connection.is_encrypted:
+                is_there = await self._shake_hands(self.tls)
+            elif not connection.took_long():
                 is_there = self._receive()
             else:
                 async with hub.long_turns:
@@ -146,6 +153,8 @@ class Pump:
         try:
             count = self.transport.recv_into(buffer[kept : kept + READ_BYTES])
         except (BlockingIOError, InterruptedError):
+            if self.tls is None:
+                return True
             count = -1
         except TlsFailed as failed:
             self._tls_failed(failed)
@@ -155,35 +164,64 @@ class Pump:
         if count == 0:
             return False
         hub.begin_turn()
-        if self.tls is not None:
-            self._tls_received(self.tls)
-        if count < 0:
-            hub.finish_turn()
-            return True
-        tap = self.tap
-        if tap is not None:
-            tap.received(buffer[kept : kept + count])
-        connection.receive(buffer, kept + count)
-        if tap is not None:
-            tap.processed()
+        if self.tls is not None and self.tls.channel.has_output:
+            # an answer of TLS itself, such as to a change of keys
+            connection.outbox.touch()
+        if count > 0:
+            self._process(buffer, kept, count)
         hub.finish_turn()
         # a full read frees so much of the window that the kernel acknowledges it by itself
         if count != READ_BYTES and QUICK_ACK >= 0 and connection.expects_more():
             self._acknowledge()
         return True
 
-    def _tls_received(self, tls: TlsSocket) -> None:
-        """After a read, note whether TLS is in use now, and schedule what it has to send."""
-        connection = self.connection
+    def _process(self, buffer: memoryview, kept: int, count: int) -> None:
+        """Process `count` received octets in the current turn; `kept` earlier ones precede them."""
+        tap = self.tap
+        if tap is not None:
+            tap.received(buffer[kept : kept + count])
+        self.connection.receive(buffer, kept + count)
+        if tap is not None:
+            tap.processed()
+
+    async def _shake_hands(self, tls: TlsSocket) -> bool:
+        """Read once during the TLS handshake, and return as `_receive` does.
+
+        A thread takes the step of the handshake, because its computation is long; hosts take turns,
+        so that one with very many handshakes keeps nobody else out.
+        """
+        connection, hub = self.connection, self.hub
+        self._is_shaking_hands = True
+        try:
+            host = connection.name.rpartition(":")[0]
+            async with HANDSHAKES.slot(host):
+                octets = await trio.to_thread.run_sync(tls.shake_hands)
+        except (BlockingIOError, InterruptedError):
+            return True
+        except TlsFailed as failed:
+            self._is_shaking_hands = False
+            self._tls_failed(failed)
+            return False
+        except OSError:
+            return False
+        finally:
+            self._is_shaking_hands = False
+        if octets is None:
+            return False
+        hub.begin_turn()
         if tls.channel.is_secured:
-            if not connection.is_encrypted:
-                self.secured(tls.channel)
-                # our first octets may have waited for this
-                connection.outbox.touch()
+            self.secured(tls.channel)
         elif tls.channel.is_plain:
             self.tls, self.transport = None, self.sock
-        if tls.channel.has_output:
-            connection.outbox.touch()
+        # the answer, and octets of ours that have waited for the end of the handshake
+        connection.outbox.touch()
+        if octets:
+            buffer = hub.buffer
+            kept = connection.prepare(buffer)
+            buffer[kept : kept + len(octets)] = octets
+            self._process(buffer, kept, len(octets))
+        hub.finish_turn()
+        return True
 
     def secured(self, _: TlsChannel) -> None:
         """Note that the TLS handshake is complete; call this within a turn."""
@@ -248,9 +286,9 @@ class Pump:
     def _try_send(self) -> bool:
         """Send all output; return False if the socket is full before that."""
         tls = self.tls
-        if tls is not None and not tls.channel.is_secured:
-            # our own octets wait for the handshake
-            return tls.flush()
+        if tls is not None and not self.connection.is_encrypted:
+            # our own octets wait for the handshake, and a thread may be using the channel
+            return self._is_shaking_hands or tls.flush()
         connection = self.connection
         output = connection.outbox.output
         while output.begin != output.end:

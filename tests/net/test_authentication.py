@@ -21,8 +21,9 @@ from router.amqp.performatives import SaslInit, SaslMechanisms, SaslOutcome
 from router.amqp.types import Symbol
 from router.config.users import Users, credentials_of, hash_password, load_users
 from router.net import authentication
-from router.net.authentication import LONGEST_WAIT_S, NICENESS, Authenticator, Step
+from router.net.authentication import LONGEST_WAIT_S, Authenticator, Step
 from router.net.scram import ScramClientLogin
+from router.net.threads import NICENESS
 
 from support.loopback import dialled, listening, running_node
 from support.transcripts import On

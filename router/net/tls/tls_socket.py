@@ -5,10 +5,15 @@ from __future__ import annotations
 import socket
 from typing import Final
 
+from router.net.threads import stand_back
 from router.net.tls.channel import RECORD_BYTES, RECORD_OVERHEAD_BYTES, TlsChannel, TlsFailed
 
 # Octets that a decrypted read may have more than were received: the rest of an earlier record.
 MARGIN_BYTES: Final = 2 * (RECORD_BYTES + RECORD_OVERHEAD_BYTES)
+
+
+# Octets received at once during a handshake.
+HANDSHAKE_BYTES: Final = 16 * 1024
 
 
 class TlsSocket:
@@ -43,6 +48,24 @@ class TlsSocket:
         if count or self.channel.is_ended:
             return count
         raise BlockingIOError
+
+    def shake_hands(self) -> bytes | None:
+        """Receive once, and take the next step of the handshake; call this in a thread.
+
+        Returns the octets that follow the handshake, if any came with its end, or None at the end
+        of the stream. Nothing else may use this object meanwhile. Raises as `recv_into`.
+        """
+        stand_back()
+        received = self._sock.recv(HANDSHAKE_BYTES)
+        if not received:
+            return None
+        into = memoryview(bytearray(len(received) + MARGIN_BYTES))
+        try:
+            count = self.channel.receive(memoryview(received), into)
+        except TlsFailed:
+            self.flush()
+            raise
+        return bytes(into[:count])
 
     def send(self, octets: memoryview) -> int:
         """Send some of the octets, and return the count of those that need not be sent again.
