@@ -90,6 +90,7 @@ class RunningListener:
     def renew_tls(self, tls: ServerTls) -> None:
         """Use other certificates for new connections; existing connections continue."""
         self.tls = self.server.tls = tls
+        tls_log.info("certificate renewed", listener=self.settings.name)
 
     def end(self) -> None:
         """Stop accepting connections; existing connections continue."""
@@ -270,7 +271,6 @@ class Endpoints:
             # another configuration may have come meanwhile
             if tls is not None and tls is not before and standing.tls is before:
                 standing.renew_tls(tls)
-                tls_log.info("certificate renewed", listener=name)
         expiries = await trio.to_thread.run_sync(certificate_expiries, list(profiles.values()))
         if profiles is self.profiles:
             self._hub.certificate_expiries = expiries

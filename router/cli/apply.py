@@ -190,6 +190,9 @@ async def _become(management: ManagementClient, request: ApplyRequest) -> None:
     if not request.as_json:
         _print(_lines(looked))
     if not looked["count"]:
+        if not request.dry_run:
+            # the files that it names may have changed: certificates, and users
+            looked = await _asked(management, request, {"ifRevision": looked["revision"]})
         _tell(request, looked, "nothing to do: the router runs this configuration already")
         return
     if request.dry_run:

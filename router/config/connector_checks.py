@@ -12,6 +12,7 @@ from router.config.mistakes import Data, Finding, Path
 from router.config.model import Configuration
 from router.config.scram import MECHANISMS as SCRAM
 from router.config.secret import SecretUnavailable
+from router.config.urls import parse_server_url
 
 
 def _connector_redirects(configuration: Configuration, _: Data) -> Iterator[Finding]:
@@ -62,6 +63,14 @@ def _connector_failover(configuration: Configuration, _: Data) -> Iterator[Findi
                 "would show the password to any host that the peer names",
                 'name the hosts, or remove "*" or the saslUsername',
                 concerns=(("connector", index, "saslUsername"),),
+            )
+        urls = [parse_server_url(text) for text in connector.backup_urls]
+        if connector.ssl_profile is None and any(url.scheme == "amqps" for url in urls):
+            yield Finding(
+                ("connector", index, "backupUrls"),
+                "has a URL for TLS, but the connector has no TLS",
+                "give an sslProfile, or only URLs with amqp://",
+                concerns=(("connector", index, "sslProfile"),),
             )
 
 

@@ -24,9 +24,10 @@ FAILOVER_URLS: Final[tuple[str, ...]] = attrs.field(
 BACKUP_URLS: Final[tuple[str, ...]] = attrs.field(
     default=(),
     metadata=setting(
-        urls("amqp"),
+        urls("amqp", "amqps"),
         "URLs of alternative servers, which are tried in turn after host and port while there "
-        "is no connection. They are sent the same user and password.",
+        "is no connection. They are sent the same user and password. With an sslProfile, TLS is "
+        "used for all of them.",
     ),
 )
 FAILOVER_HOSTS: Final[tuple[str, ...]] = attrs.field(

@@ -21,11 +21,15 @@ ANY_HOST: Final = "*"
 
 @attrs.frozen
 class Place:
-    """Host and port to connect to; `hostname` is the container's name for the open frame."""
+    """Host and port to connect to; `hostname` is the container's name for the open frame.
+
+    The `scheme` is amqps with TLS.
+    """
 
     host: str
     port: int
     hostname: str
+    scheme: str = "amqp"
 
     @property
     def socket(self) -> tuple[str, int]:
@@ -35,7 +39,7 @@ class Place:
     def __str__(self) -> str:
         """Return the URL of the host and port."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"amqp://{host}:{self.port}"
+        return f"{self.scheme}://{host}:{self.port}"
 
 
 @attrs.frozen
@@ -116,7 +120,7 @@ class Places:
         found: dict[tuple[str, int], Place] = {}
         left_out = []
         for server in servers:
-            place = Place(server.host, server.port, server.hostname)
+            place = Place(server.host, server.port, server.hostname, _scheme(self._connector))
             if reason := self._objection(server):
                 left_out.append((str(place), reason))
             elif place.socket not in known:
@@ -128,7 +132,8 @@ class Places:
 
     def _objection(self, server: FailoverServer) -> str:
         """Return why a listed host must not be used, as text for operators; "" if it may be."""
-        if server.scheme != "amqp":
+        # a server that is named without TLS is connected to with it, if the connector has a profile
+        if server.scheme not in ("amqp", _scheme(self._connector)):
             return f"this connector does not support the scheme {server.scheme}"
         if not self._is_allowed(server.host):
             return f"{server.host} is not among failoverHosts"
@@ -148,10 +153,15 @@ class Places:
         self._left = min(self._left, len(every) - 1)
 
 
+def _scheme(connector: ConnectorSettings) -> str:
+    return "amqp" if connector.ssl_profile is None else "amqps"
+
+
 def _configured(connector: ConnectorSettings) -> tuple[Place, ...]:
     urls = [parse_server_url(text) for text in connector.backup_urls]
-    places = [Place(connector.host, connector.port, connector.host)]
-    places += [Place(url.host, url.port, url.host) for url in urls]
+    scheme = _scheme(connector)
+    places = [Place(connector.host, connector.port, connector.host, scheme)]
+    places += [Place(url.host, url.port, url.host, scheme) for url in urls]
     found: dict[tuple[str, int], Place] = {}
     for place in places:
         # a host that is listed twice counts once

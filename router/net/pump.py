@@ -229,8 +229,10 @@ class Pump:
 
     def _tls_failed(self, failed: TlsFailed) -> None:
         """End the connection in a turn of its own, because TLS has failed."""
+        refused = failed.is_refusal
+        condition = Condition.UNAUTHORIZED_ACCESS if refused else Condition.FRAMING_ERROR
         self.hub.begin_turn()
-        self.connection.close(AmqpError(Condition.FRAMING_ERROR, f"TLS failed: {failed}"))
+        self.connection.close(AmqpError(condition, f"TLS failed: {failed}"))
         self.hub.finish_turn()
 
     def _acknowledge(self) -> None:

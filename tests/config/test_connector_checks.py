@@ -25,3 +25,11 @@ failoverHosts = ["b", "*"]
 
 def test_who_has_no_password_may_go_anywhere() -> None:
     parse_configuration('[[connector]]\nfailoverHosts = ["*"]\n', source="f")
+
+
+def test_urls_for_tls_need_a_profile() -> None:
+    profile = '[[sslProfile]]\nname = "p"\n'
+    connector = '[[connector]]\nbackupUrls = ["amqps://b"]\n'
+    parse_configuration(f'{profile}{connector}sslProfile = "p"', source="f")
+    with pytest.raises(InvalidConfiguration, match=r"backupUrls: has a URL for TLS, but the"):
+        parse_configuration(connector, source="f")

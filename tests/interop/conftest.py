@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from support.certificates import Authority
 from support.proton_peers import ProtonPeers
 from support.rhea_peers import RheaPeer
 from support.router_networks import ADDRESSES, Line, RouterNetwork, StartNetwork
@@ -130,6 +131,18 @@ def rhea(proton: ProtonPeers) -> Iterator[RheaPeer]:
     peer = RheaPeer(proton)
     yield peer
     peer.close()
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    """Return the authority that signs the certificates of a test."""
+    return Authority(tmp_path)
+
+
+@pytest.fixture
+def stranger(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    """Return an authority that routers know nothing of."""
+    return Authority(tmp_path_factory.mktemp("stranger"))
 
 
 @pytest.fixture

@@ -136,3 +136,15 @@ def test_the_round_is_bounded_and_here_is_in_it(
         assert HOME in every
         allowed = {"a", "b", *hosts}
         assert "*" in hosts or {place.host for place in every} <= allowed
+
+
+def test_tls_is_used_for_all_of_them() -> None:
+    places = Places(
+        connector(ssl_profile="p", backup_urls=("amqps://b:2",), failover_hosts=("c", "d"))
+    )
+    learnt = places.learn([*named("c:3"), {"network-host": "d", "scheme": "amqps"}])
+    assert learnt.left_out == ()
+    assert shown(places) == "amqps://a:1, amqps://b:2, amqps://c:3, amqps://d:5671"
+    plain = Places(connector(failover_hosts=("d",)))
+    [(_, reason)] = plain.learn([{"network-host": "d", "scheme": "amqps"}]).left_out
+    assert reason == "this connector does not support the scheme amqps"

@@ -17,13 +17,13 @@ durableSubscriptions = "ignore"
 PATIENT = {"idleTimeoutSeconds": 120}
 
 
-def entity(kind: str, **attributes: str | int | bool) -> str:
+def entity(kind: str, **attributes: str | int | bool | list[str]) -> str:
     """Return one entity in TOML, with its attributes' names as given."""
     # what JSON writes of these, TOML reads
     lines = [f"{name} = {json.dumps(value)}" for name, value in attributes.items()]
     return "\n".join([f"[[{kind}]]", *lines, "", ""])
 
 
-def both_ways(kind: str, **attributes: str | int | bool) -> str:
+def both_ways(kind: str, **attributes: str | int | bool | list[str]) -> str:
     """Return two entities, one for each direction."""
     return "".join(entity(kind, direction=direction, **attributes) for direction in ("in", "out"))

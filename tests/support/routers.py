@@ -39,6 +39,8 @@ distribution = "unavailable"
 
 _ADDRESS = re.compile(r"amqps?://(\S+):(\d+)$")
 _HTTP_ADDRESS = re.compile(r"https?://(\S+):(\d+)/metrics")
+# The level of a line of the log.
+_WARNING = re.compile(r" \[(warning|error|critical) *\] ")
 # What the announcement ends with.
 _LAST_LINE = "Ctrl-C stops the router."
 STOP_S = 60.0
@@ -88,6 +90,11 @@ class RouterProcess:
     def log_text(self) -> str:
         """Return what it has logged so far."""
         return self.log.read_text(encoding="utf-8")
+
+    def warnings(self, about: str = "") -> list[str]:
+        """Return the lines of its log that are warnings or worse, and have a text in them."""
+        lines = self.log_text().splitlines()
+        return [line for line in lines if about in line and _WARNING.search(line)]
 
     def begin_stop(self, number: int = signal.SIGTERM) -> bool:
         """Send a signal to end, once, and do not wait; return whether it was ever sent."""

@@ -1,10 +1,12 @@
-"""Peers that connect with TLS: rules for Proton, Python's `ssl`, OpenSSL's `s_client`, key stores.
+"""What peers need that connect with TLS, and a router that serves them: rules, stores, OpenSSL.
 
-All of them connect to localhost, and trust one `Authority`.
+All of them connect to localhost, and trust one `Authority`. Proton, Python's `ssl`, Java and
+OpenSSL's `s_client` are such peers.
 """
 
 from __future__ import annotations
 
+import contextlib
 import re
 import socket
 import ssl
@@ -13,19 +15,73 @@ import threading
 import time
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Self
+from typing import IO, Any, Self
 
 import attrs
 from cryptography import x509
 from proton import SSLDomain
 
+from router.amqp.framing import AMQP_HEADER, SASL_HEADER, encode_frame
+from router.amqp.performatives import Open, SaslInit
+from router.amqp.types import Symbol
+
 from support.certificates import Authority
+from support.configuring import entity
+from support.management_tool import Tool
+from support.proton_peers import ProtonConnection, ProtonPeers
 from support.routers import RouterProcess
 
 PATIENCE_S = 60.0
-STORE_PASSWORD = "password"  # noqa: S105
+STORE_PASSWORD = "password"
 
 _PEM = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----\n", re.DOTALL)
+
+
+def profile(name: str, file: Path, **more: Any) -> str:
+    """Return a profile of a configuration, with the file of its certificate and key."""
+    return entity("sslProfile", name=name, certFile=str(file), **more)
+
+
+def listener(name: str, **more: Any) -> str:
+    """Return a listener of a configuration, on a free port."""
+    return entity("listener", name=name, port=0, **more)
+
+
+def dialled(router: RouterProcess, number: int = 0) -> socket.socket:
+    """Return a new socket that is connected to a listener, by its number."""
+    return socket.create_connection(("127.0.0.1", router.addresses[number][1]), PATIENCE_S)
+
+
+def rest(sock: socket.socket) -> bytes:
+    """Return everything until the router ends the stream, which it has to do."""
+    found = b""
+    with contextlib.suppress(ConnectionResetError):
+        while more := sock.recv(65536):
+            found += more
+    return found
+
+
+def external_session(
+    port: int, context: ssl.SSLContext, session: ssl.SSLSession | None = None
+) -> tuple[ssl.SSLSession | None, bool]:
+    """Log in by a certificate and open; return TLS's session, and whether it was an old one.
+
+    Raises `ssl.SSLError` or `ConnectionError` if that is refused.
+    """
+    with (
+        socket.create_connection(("127.0.0.1", port), PATIENCE_S) as sock,
+        context.wrap_socket(sock, server_hostname="localhost", session=session) as secured,
+    ):
+        secured.sendall(SASL_HEADER + encode_frame(0, SaslInit(Symbol("EXTERNAL")), frame_type=1))
+        secured.sendall(AMQP_HEADER + encode_frame(0, Open(container_id="ssl")))
+        found = b""
+        # its answer to the login is before that, and its open after it
+        while AMQP_HEADER not in found or found.endswith(AMQP_HEADER):
+            more = secured.recv(65536)
+            if not more:
+                raise ConnectionError(f"it ended after {found!r}")
+            found += more
+        return secured.session, bool(secured.session_reused)
 
 
 def ssl_domain(authority: Authority, certificate: Path | None = None) -> SSLDomain:
@@ -43,6 +99,31 @@ def ssl_context(authority: Authority, certificate: Path | None = None) -> ssl.SS
     found = ssl.create_default_context(cafile=str(authority.ca_file))
     if certificate is not None:
         found.load_cert_chain(certificate)
+    return found
+
+
+def rhea_rules(router: RouterProcess, authority: Authority, number: int = 0) -> dict[str, Any]:
+    """Return rhea's options to connect to a listener, by its number."""
+    _, port = router.addresses[number]
+    ca = authority.ca_file.read_text("ascii")
+    return {"host": "localhost", "port": port, "transport": "tls", "ca": ca}
+
+
+def refusal(proton: ProtonPeers, url: str, **options: Any) -> str:
+    """Connect, which has to fail, and return why as far as Proton knows."""
+    connection = proton.begin_connect(url, **options)
+    proton.until(lambda: connection.is_lost, "the connection is refused")
+    assert connection.opened == 0
+    assert connection.transport_condition is not None
+    return str(connection.transport_condition.description)
+
+
+def entity_of(connection: ProtonConnection, router: RouterProcess, number: int) -> dict[str, Any]:
+    """Return what management, which is asked at another listener, says of a connection."""
+    tool = Tool(router, url=router.url(listener=number))
+    name = connection.endpoint.container
+    (found,) = (each for each in tool.query("connection") if each["container"] == name)
+    tool.close()
     return found
 
 

@@ -42,7 +42,14 @@ _REASONS: Final = (
 
 
 class TlsFailed(Exception):
-    """Failure of TLS; the text says why, for operators. The connection cannot be used further."""
+    """Failure of TLS; the text says why, for operators. The connection cannot be used further.
+
+    With `is_refusal`, one side does not accept the other's certificate, or misses it.
+    """
+
+    def __init__(self, reason: str, *, is_refusal: bool = False) -> None:
+        self.is_refusal = is_refusal
+        super().__init__(reason)
 
 
 class Phase(Enum):
@@ -247,15 +254,23 @@ class TlsChannel:
 
     def _failed(self, error: ssl.SSLError) -> TlsFailed:
         self.phase = Phase.FAILED
-        return TlsFailed(reason_of(error))
+        is_refusal = isinstance(error, ssl.SSLCertVerificationError) or any(
+            part in _reason(error) for part in ("CERTIFICATE", "UNKNOWN_CA")
+        )
+        return TlsFailed(reason_of(error), is_refusal=is_refusal)
 
 
 def reason_of(error: ssl.SSLError) -> str:
     """Return a reason for operators, from an error of OpenSSL."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"the peer's certificate is refused: {error.verify_message}"
-    text = getattr(error, "reason", None) or str(error)
+    text = _reason(error)
     for part, meaning in _REASONS:
         if part in text:
             return meaning
     return text.lower().replace("_", " ")
+
+
+def _reason(error: ssl.SSLError) -> str:
+    # an error of Python itself has no reason
+    return getattr(error, "reason", None) or str(error)

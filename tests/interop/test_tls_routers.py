@@ -1,0 +1,175 @@
+"""Routers that connect to each other with TLS, and those that do not trust each other."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from proton import Message
+
+from support.certificates import Authority
+from support.configuring import PATIENT, entity
+from support.management_tool import Tool
+from support.proton_peers import ProtonPeers
+from support.routers import RouterProcess, StartRouter
+from support.tls_peers import listener, profile
+
+CLIENTS = entity("listener", name="clients", port=0, **PATIENT)
+LOGIN: dict[str, Any] = {"saslMechanisms": "EXTERNAL", "authenticatePeer": True}
+
+
+def of(authority: Authority) -> dict[str, str]:
+    """Return the attributes of a profile that trusts an authority."""
+    return {"caCertFile": str(authority.ca_file), "uidFormat": "n"}
+
+
+def listening(authority: Authority, role: str, own: Path, **more: Any) -> str:
+    """Return the configuration of an interior router that other routers connect to."""
+    return (
+        '[router]\nid = "near"\nmode = "interior"\n\n'
+        + CLIENTS
+        + profile("own", own, **of(authority))
+        + listener("routers", role=role, sslProfile="own", **(LOGIN | more))
+    )
+
+
+def connecting(to: RouterProcess, role: str, rules: str, **more: Any) -> str:
+    """Return the configuration of a router with a profile, and a connector to another router."""
+    mode = "edge" if role == "edge" else "interior"
+    attributes: dict[str, Any] = {
+        "name": "there",
+        "host": "localhost",
+        "port": to.addresses[1][1],
+        "role": role,
+        "sslProfile": "own",
+    }
+    connector = entity("connector", **(attributes | more))
+    return f'[router]\nid = "far"\nmode = "{mode}"\n\n' + CLIENTS + rules + connector
+
+
+def status_of(router: RouterProcess) -> dict[str, Any]:
+    """Return what management says of a router's connector."""
+    tool = Tool(router)
+    (found,) = tool.query("connector")
+    tool.close()
+    return found
+
+
+@pytest.mark.parametrize("upgrade", [False, True], ids=["at once", "upgrade"])
+@pytest.mark.parametrize("role", ["inter-router", "edge"])
+def test_routers_know_each_other_by_their_certificates(
+    routers: StartRouter,
+    authority: Authority,
+    proton: ProtonPeers,
+    address: str,
+    role: str,
+    upgrade: bool,
+) -> None:
+    near = routers(listening(authority, role, authority.issue("localhost")))
+    own = profile("own", authority.issue("far.example", common_name="far"), **of(authority))
+    far = routers(connecting(near, role, own, saslMechanisms="EXTERNAL", sslUpgrade=upgrade))
+    for number, (to, source) in enumerate(((near, far), (far, near))):
+        receiver = proton.connect(to.url()).receiver(f"{address}/{number}", 200)
+        sender = proton.connect(source.url()).sender(f"{address}/{number}")
+        bodies: list[Any] = [*range(100), "x" * 1_000_000]
+        for body in bodies:
+            sender.send(Message(body))
+        proton.until(sender.all_settled, "all is settled")
+        assert set(sender.outcomes) == {"accepted"}
+        assert receiver.bodies() == bodies
+    tool = Tool(near)
+    (entity_of,) = (each for each in tool.query("connection") if each["container"] == "far")
+    tool.close()
+    assert (entity_of["isEncrypted"], entity_of["sslProto"]) == (True, "TLSv1.3")
+    assert (entity_of["role"], entity_of["sasl"], entity_of["user"]) == (role, "EXTERNAL", "far")
+    status = status_of(far)
+    assert (status["connectionStatus"], status["lastError"]) == ("SUCCESS", None)
+
+
+@pytest.mark.parametrize("role", ["inter-router", "edge"])
+@pytest.mark.parametrize(
+    ("case", "reason"),
+    [
+        ("unknown authority", "the peer's certificate is refused: self-signed certificate"),
+        ("other name", "the peer's certificate is refused: Hostname mismatch"),
+        ("no certificate", "the peer requires a certificate"),
+        ("no TLS", "the peer does not speak TLS"),
+    ],
+)
+def test_a_connector_says_why_it_stays_disconnected(
+    routers: StartRouter,
+    authority: Authority,
+    proton: ProtonPeers,
+    stranger: Authority,
+    role: str,
+    case: str,
+    reason: str,
+) -> None:
+    name = "elsewhere.example" if case == "other name" else "localhost"
+    near = routers(listening(authority, role, authority.issue(name)))
+    trusted = stranger if case == "unknown authority" else authority
+    own = profile("own", authority.issue("far.example", common_name="far"), **of(trusted))
+    more: dict[str, Any] = {}
+    if case == "no certificate":
+        own = entity("sslProfile", name="own", caCertFile=str(authority.ca_file))
+    elif case == "no TLS":
+        # the listener for clients has none
+        more = {"port": near.port}
+    far = routers(connecting(near, role, own, **more))
+    proton.until(lambda: len(far.warnings(reason)) > 1, "it has tried more than once")
+    status = status_of(far)
+    assert status["connectionStatus"] != "SUCCESS"
+    assert reason in status["lastError"]
+    assert status["connectionMsg"].endswith(f"failed: {status['lastError']}")
+    tool = Tool(near)
+    assert "far" not in {each["container"] for each in tool.query("connection")}
+    tool.close()
+
+
+def test_a_connector_need_not_care_for_the_name(
+    routers: StartRouter, authority: Authority, proton: ProtonPeers
+) -> None:
+    near = routers(listening(authority, "inter-router", authority.issue("elsewhere.example")))
+    own = profile("own", authority.issue("far.example", common_name="far"), **of(authority))
+    far = routers(connecting(near, "inter-router", own, verifyHostname=False))
+    proton.until(lambda: status_of(far)["connectionStatus"] == "SUCCESS", "it is connected")
+
+
+def test_a_revoked_router_is_let_go_where_it_connects_anew(
+    routers: StartRouter, authority: Authority, proton: ProtonPeers
+) -> None:
+    file = authority.issue("far.example", common_name="far")
+    revoked = authority.revoke(file)
+    near = routers(
+        listening(authority, "inter-router", authority.issue("localhost")).replace(
+            "uidFormat", f'crlFile = "{revoked}"\nuidFormat'
+        )
+    )
+    far = routers(connecting(near, "inter-router", profile("own", file, **of(authority))))
+    proton.until(lambda: status_of(far)["lastError"], "it is refused")
+    proton.until(lambda: near.warnings("certificate revoked"), "the log says why")
+    # until there is another one
+    file.write_bytes(authority.issue("far.example", common_name="far").read_bytes())
+    proton.until(lambda: status_of(far)["connectionStatus"] == "SUCCESS", "it is connected")
+
+
+def test_a_key_may_have_a_password(
+    routers: StartRouter, authority: Authority, proton: ProtonPeers, tmp_path: Path
+) -> None:
+    plain, encrypted = authority.issue("localhost"), tmp_path / "encrypted.key"
+    secret = tmp_path / "secret"
+    secret.write_text("s3cret\n", encoding="utf-8")
+    command = ["openssl", "ec", "-in", str(plain), "-out", str(encrypted), "-aes256"]
+    command += ["-passout", "pass:s3cret"]
+    subprocess.run(command, check=True, capture_output=True)
+    near = routers(
+        listening(authority, "inter-router", plain).replace(
+            "uidFormat",
+            f'privateKeyFile = "{encrypted}"\npassword = "file:{secret}"\nuidFormat',
+        )
+    )
+    own = profile("own", authority.issue("far.example", common_name="far"), **of(authority))
+    far = routers(connecting(near, "inter-router", own))
+    proton.until(lambda: status_of(far)["connectionStatus"] == "SUCCESS", "it is connected")
