@@ -81,7 +81,8 @@ async def connect(
         offered_capabilities=(),
     )
     deadline = trio.current_time() + timeout_s
-    client = ClientConnection(await _dial(where, deadline, timeout_s), settings, _tls(where))
+    tls = _tls(where)
+    client = ClientConnection(await _dial(where, deadline, timeout_s), settings, tls)
     async with _opened(client, deadline, timeout_s):
         yield client
 

@@ -58,9 +58,31 @@ def _used_profiles(configuration: Configuration, _: Data) -> Iterator[Finding]:
                     ("listener", index, "saslMechanisms"),
                 ),
             )
+        if asks or not listener.authenticate_peer or listener.http:
+            continue
+        if set(listener.sasl_mechanisms) <= {"EXTERNAL", "ANONYMOUS"} and main is not None:
+            yield Finding(
+                ("listener", index, "authenticatePeer"),
+                "lets no peer in, because peers are not asked for certificates",
+                'set clientCertificate to "required" or "optional", or add other mechanisms',
+                concerns=(
+                    ("listener", index, "clientCertificate"),
+                    ("listener", index, "saslMechanisms"),
+                ),
+            )
     for index, connector in enumerate(configuration.connectors):
-        if connector.ssl_profile is not None and connector.ssl_profile not in profiles:
+        profile = profiles.get(connector.ssl_profile)
+        if connector.ssl_profile is not None and profile is None:
             yield _unknown("connector", index, "sslProfile", connector.ssl_profile, profiles)
+        elif connector.sasl_mechanisms == ("EXTERNAL",) and (
+            profile is None or profile.cert_file is None
+        ):
+            yield Finding(
+                ("connector", index, "saslMechanisms"),
+                "has only EXTERNAL, but the connector has no certificate to show",
+                "give an sslProfile with a certFile, or add other mechanisms",
+                concerns=(("connector", index, "sslProfile"),),
+            )
 
 
 def _unknown(

@@ -117,7 +117,8 @@ def connector_settings(
     """
     mechanisms = connector.sasl_mechanisms
     if not has_certificate:
-        mechanisms = tuple(name for name in mechanisms if name != "EXTERNAL")
+        # with EXTERNAL alone, the server is left to refuse it: SASL must not be left out
+        mechanisms = tuple(name for name in mechanisms if name != "EXTERNAL") or mechanisms
     password = connector.sasl_password
     return ConnectionSettings(
         **_common_settings(container_id, connector, membership),

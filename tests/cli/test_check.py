@@ -15,6 +15,7 @@ from router.config.load import default_configuration, default_text
 from router.config.model import AddressSettings, Configuration
 from router.config.redirects import RedirectSettings
 from router.config.router_settings import RouterSettings
+from router.config.ssl_profiles import SslProfileSettings
 
 
 @pytest.fixture
@@ -89,6 +90,31 @@ def test_the_summary_of_other_things() -> None:
             "SCRAM-SHA-512 SCRAM-SHA-256 SCRAM-SHA-1 PLAIN"
         ),
         "address    pattern a/*: unavailable",
+    ]
+
+
+def test_the_summary_says_where_there_is_tls() -> None:
+    profile = SslProfileSettings(name="p")
+    configuration = Configuration(
+        ssl_profiles=(profile,),
+        listeners=(
+            ListenerSettings(name="strict", ssl_profile="p"),
+            ListenerSettings(name="either", port=1, ssl_profile="p", require_ssl=False),
+            ListenerSettings(name="health", port=2, ssl_profile="p", http=True, metrics=False),
+        ),
+        connectors=(ConnectorSettings(name="far", ssl_profile="p"),),
+    )
+    assert list(format_summary(configuration))[1:5] == [
+        (
+            "listener   strict: AMQP on 127.0.0.1:5672, with TLS, SASL ANONYMOUS, the peer may "
+            "stay anonymous"
+        ),
+        (
+            "listener   either: AMQP on 127.0.0.1:1, with or without TLS, SASL ANONYMOUS, the "
+            "peer may stay anonymous"
+        ),
+        "listener   health: HTTPS on 127.0.0.1:2, /healthz /readyz",
+        "connector  far: AMQP to 127.0.0.1:5672 with TLS, SASL EXTERNAL ANONYMOUS",
     ]
 
 

@@ -64,6 +64,34 @@ def test_the_announcement_names_every_socket() -> None:
     ]
 
 
+def test_the_announcement_says_where_tls_is_needed() -> None:
+    strict = ListenerAddresses(ListenerSettings(ssl_profile="p"), (("::1", 5671),))
+    either = ListenerAddresses(
+        ListenerSettings(ssl_profile="p", require_ssl=False), (("127.0.0.1", 5672),)
+    )
+    http = ListenerAddresses(
+        ListenerSettings(ssl_profile="p", http=True, port=9672), (("127.0.0.1", 9672),)
+    )
+    _, *rest = announcement("edge", [strict, http], None)
+    assert rest == [
+        "  AMQP 1.0            amqps://[::1]:5671",
+        "  metrics and health  https://127.0.0.1:9672/metrics  /healthz  /readyz",
+        "Try it, in two other terminals:",
+        "  trioute receive amqps://[::1]:5671/hello --count 3 --ssl-trustfile FILE",
+        (
+            "  trioute send amqps://[::1]:5671/hello --count 3 --body 'hello, world' "
+            "--ssl-trustfile FILE"
+        ),
+        "Ctrl-C stops the router.",
+    ]
+    # where there is a choice, it is tried without TLS
+    _, first, second, _, receive, send, _ = announcement("edge", [strict, either], None)
+    assert first == "  AMQP 1.0            amqps://[::1]:5671"
+    assert second == "  AMQP 1.0            amqp://127.0.0.1:5672  amqps://127.0.0.1:5672"
+    assert receive == "  trioute receive amqp://127.0.0.1:5672/hello --count 3"
+    assert send == "  trioute send amqp://127.0.0.1:5672/hello --count 3 --body 'hello, world'"
+
+
 def test_without_an_amqp_listener_there_is_nothing_to_try() -> None:
     (line,) = announcement("edge", [], None)
     assert line.endswith("configured by the embedded default")

@@ -24,9 +24,15 @@ from router.amqp.performatives import (
     Open,
 )
 from router.client import ConnectFailed, ConnectionLost, LinkLost, Receiver, Url, connect
+from router.config.listeners import ListenerSettings
+from router.config.model import Configuration
+from router.config.ssl_profiles import SslProfileSettings
 from router.config.users import hash_password
 from router.engine.losing import AT_ONCE
+from router.net.tls.contexts import client_context
 
+from support.certificates import Authority
+from support.loopback import running_node
 from support.routers import RouterProcess, StartRouter
 from support.scripted_server import PATIENCE_S, ServerPeer, serving
 
@@ -55,6 +61,50 @@ async def test_a_message_through_a_router(router_process: RouterProcess) -> None
 
             nursery.start_soon(take_one)
             assert await sender.send(HELLO) == Accepted()
+
+
+@pytest.mark.parametrize(("shows_certificate", "user"), [(True, "ada"), (False, "anonymous")])
+async def test_tls_logs_in_by_a_certificate_where_there_is_one(
+    tmp_path: Path, shows_certificate: bool, user: str
+) -> None:
+    authority = Authority(tmp_path)
+    listener = ListenerSettings(
+        port=0,
+        ssl_profile="tls",
+        sasl_mechanisms=("ANONYMOUS", "EXTERNAL"),
+        client_certificate="optional",
+    )
+    profile = authority.profile(uid_format="n")
+    configuration = Configuration(ssl_profiles=(profile,), listeners=(listener,))
+    certificate = authority.issue("ada@example.org", common_name="ada")
+    trust = SslProfileSettings(
+        ca_cert_file=authority.ca_file, cert_file=certificate if shows_certificate else None
+    )
+    async with running_node(configuration) as running:
+        host, port = running.address
+        url = Url(
+            host,
+            port,
+            is_encrypted=True,
+            tls=client_context(trust, verify_hostname=True),
+            shows_certificate=shows_certificate,
+        )
+        async with connect(url):
+            [pump] = running.pumps
+            assert (pump.connection.user, pump.connection.is_encrypted) == (user, True)
+
+
+async def test_a_server_with_an_unknown_authority_is_refused(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    listener = ListenerSettings(port=0, ssl_profile="tls")
+    configuration = Configuration(ssl_profiles=(authority.profile(),), listeners=(listener,))
+    async with running_node(configuration) as running:
+        host, port = running.address
+        # without a context, the system's authorities count
+        with pytest.raises(ConnectFailed, match="certificate"):
+            async with connect(f"amqps://{host}:{port}"):
+                raise AssertionError
+        await running.until_empty()
 
 
 async def test_the_router_sees_an_orderly_end(start_router: StartRouter) -> None:

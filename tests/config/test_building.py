@@ -21,6 +21,38 @@ def test_what_is_right_is_built(tmp_path: Path) -> None:
     assert password.reference == str(tmp_path / "secret")
 
 
+def test_files_of_a_profile_are_beside_the_file(tmp_path: Path) -> None:
+    keys = {
+        "certFile": "own.pem",
+        "privateKeyFile": "keys/own.pem",
+        "caCertFile": "/etc/ca.pem",
+        "crlFile": "../revoked.pem",
+        "uidNameMappingFile": "names.json",
+    }
+    passwords = ("file:secret", "file:/etc/secret", "env:SECRET", "secret")
+    data = {
+        "sslProfile": [
+            {"name": f"p{number}", "password": password, **keys}
+            for number, password in enumerate(passwords)
+        ]
+    }
+    built = build(data, tmp_path)
+    assert built.findings == ()
+    profiles = built.configuration.ssl_profiles
+    for profile in profiles:
+        assert profile.cert_file == tmp_path / "own.pem"
+        assert profile.private_key_file == tmp_path / "keys" / "own.pem"
+        assert profile.ca_cert_file == Path("/etc/ca.pem")
+        assert profile.crl_file == tmp_path / "../revoked.pem"
+        assert profile.uid_name_mapping_file == tmp_path / "names.json"
+    assert [each.password and each.password.reference for each in profiles] == [
+        str(tmp_path / "secret"),
+        "/etc/secret",
+        "SECRET",
+        "secret",
+    ]
+
+
 def test_findings_become_mistakes_where_they_stand() -> None:
     data: dict[str, Any] = {"listener": [{"port": -1}, {"port": 1}, {"port": 1}]}
     built = build(data, None)

@@ -9,6 +9,7 @@ from typing import Final
 
 import attrs
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
 from cryptography.x509.oid import NameOID
 
@@ -56,6 +57,15 @@ def _parts(certificate: x509.Certificate, letter: str) -> list[str]:
     return [str(found[0].value)] if found else []
 
 
+# What the library raises for a certificate that it cannot read.
+_NO_CERTIFICATE: Final = (
+    ValueError,
+    UnsupportedAlgorithm,
+    x509.DuplicateExtension,
+    x509.UnsupportedGeneralNameType,
+)
+
+
 @attrs.frozen
 class OwnCertificate:
     """Certificate that this side shows: when it expires, and the host names it is valid for.
@@ -74,8 +84,9 @@ def own_certificate(file: Path) -> OwnCertificate:
         names = _host_names(certificate)
     except OSError as error:
         raise ProfileUnusable("certFile", f"cannot be read: {error.strerror or error}") from None
-    except ValueError:
-        raise ProfileUnusable("certFile", "has no certificate in PEM form") from None
+    except _NO_CERTIFICATE:
+        reason = "has no certificate in PEM form that can be read"
+        raise ProfileUnusable("certFile", reason) from None
     return OwnCertificate(certificate.not_valid_after_utc.timestamp(), names)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from router.config.mistakes import Finding
 from router.config.model import Configuration
+from router.config.ssl_profiles import SslProfileSettings
 from router.net.tls.contexts import ProfileUnusable, client_context
 from router.net.tls.profiles import load_server_tls
 
@@ -17,14 +18,20 @@ def find_unusable_profiles(
 
     A profile that nothing refers to is checked as a connector would use it.
     """
-    profiles = {str(each.name): each for each in configuration.ssl_profiles}
-    indices = {name: index for index, name in enumerate(profiles)}
+    profiles: dict[str, SslProfileSettings] = {}
+    indices: dict[str, int] = {}
     unusable: dict[str, ProfileUnusable] = {}
-    for profile in configuration.ssl_profiles:
+    for index, profile in enumerate(configuration.ssl_profiles):
+        name = str(profile.name)
+        if profile.name is None or name in profiles:
+            # another check reports it
+            continue
+        profiles[name] = profile
+        indices[name] = index
         try:
             client_context(profile, verify_hostname=True)
         except ProfileUnusable as error:
-            unusable[str(profile.name)] = error
+            unusable[name] = error
     for listener in configuration.listeners:
         used = (listener.ssl_profile, *listener.sni_ssl_profiles)
         # another check reports profiles that there are not, or that lack something

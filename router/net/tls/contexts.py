@@ -98,6 +98,7 @@ def _load_certificate(context: ssl.SSLContext, profile: SslProfileSettings) -> N
 
 def _unusable_key(profile: SslProfileSettings, password: str, error: Exception) -> ProfileUnusable:
     """Return why a certificate and its key cannot be used together, which OpenSSL does not say."""
+    from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
     if "KEY_VALUES_MISMATCH" in str(getattr(error, "reason", "")):
@@ -107,15 +108,19 @@ def _unusable_key(profile: SslProfileSettings, password: str, error: Exception) 
         # the key is in the file of the certificate
         file, attribute = profile.cert_file, "certFile"
     assert file is not None
-    data = file.read_bytes()
+    data = b""
     try:
+        data = file.read_bytes()
         load_pem_private_key(data, password.encode() or None)
     except TypeError:
         reason = "is not encrypted; remove the password"
         if not password:
             reason = "is encrypted; give its password"
         return ProfileUnusable(attribute, reason)
-    except ValueError:
+    except OSError as unread:
+        # removed since it was read
+        return ProfileUnusable(attribute, f"cannot be read: {unread.strerror or unread}")
+    except (ValueError, UnsupportedAlgorithm):
         if password and b"ENCRYPTED" in data:
             return ProfileUnusable("password", "is wrong: the private key cannot be decrypted")
         return ProfileUnusable(attribute, "has no private key in PEM form that can be used")

@@ -204,3 +204,56 @@ def test_a_profile_keeps_what_is_safe() -> None:
     assert table is not None
     assert "protocols" not in table
     assert table["password"] == "x"
+
+
+@pytest.mark.parametrize("key", ["requireSsl", "requireEncryption"])
+def test_what_requires_tls_stays_where_there_is_a_profile(key: str) -> None:
+    table, found = endpoint("listener", "sslProfile: p", f"{key}: yes")
+    assert table is not None
+    assert {name for name in table if name.startswith("require")} == {key}
+    assert table[key] is True
+    assert found == []
+
+
+@pytest.mark.parametrize("line", ["requireSsl: no", "requireEncryption: no", "cost: 1"])
+def test_what_does_not_require_tls_does_not_here(line: str) -> None:
+    table, found = endpoint("listener", "sslProfile: p", line)
+    assert table is not None
+    assert table["requireSsl"] is False
+    assert found == []
+
+
+def test_a_connector_shows_its_certificate_where_it_has_tls() -> None:
+    table, found = endpoint("connector", "sslProfile: p", "saslMechanisms: EXTERNAL")
+    assert table is not None
+    assert (table["sslProfile"], table["saslMechanisms"]) == ("p", "EXTERNAL")
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("versions", "kept", "dropped"),
+    [
+        ("TLSv1.2", "TLSv1.2", 0),
+        ("TLSv1.3,TLSv1.2", "TLSv1.3 TLSv1.2", 0),
+        ("TLSv1.2 TLSv1.2", "TLSv1.2", 0),
+        ("TLSv1 TLSv1.1 TLSv1.2", "TLSv1.2", 2),
+        ("TLSv1 TLSv1.1", None, 2),
+    ],
+)
+def test_versions_that_are_not_safe_are_missed(
+    versions: str, kept: str | None, dropped: int
+) -> None:
+    table, found = endpoint("sslProfile", "name: p", f"protocols: {versions}")
+    assert table is not None
+    assert table.get("protocols") == kept
+    assert found == [("missing", "protocols")] * dropped
+
+
+@pytest.mark.parametrize(
+    ("uid_format", "is_kept"), [("cslounp", False), ("nn", False), ("csloun", True), ("2", True)]
+)
+def test_only_a_valid_format_of_names_is_kept(uid_format: str, is_kept: bool) -> None:
+    table, found = endpoint("sslProfile", "name: p", f"uidFormat: {uid_format}")
+    assert table is not None
+    assert ("uidFormat" in table) is is_kept
+    assert found == ([] if is_kept else [("missing", "uidFormat")])

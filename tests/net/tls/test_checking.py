@@ -49,3 +49,11 @@ def test_other_mistakes_are_left_to_other_checks(tmp_path: Path) -> None:
     listener = ListenerSettings(ssl_profile="missing")
     bare = ListenerSettings(ssl_profile="client")
     assert found((listener, bare), SslProfileSettings(name="client")) == []
+
+
+def test_a_mistake_stands_at_its_profile(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    gone = SslProfileSettings(name="b", cert_file=tmp_path / "gone")
+    problem = "2 certFile cannot be read: No such file or directory"
+    for first in (authority.profile("a"), SslProfileSettings()):
+        assert found((), first, first, gone) == [problem]

@@ -200,3 +200,16 @@ async def test_an_applied_profile_is_used(authority: Authority) -> None:
         )
         await stream.do_handshake()
         await trio.aclose_forcefully(stream)
+
+
+async def test_external_without_a_certificate_is_not_left_out(authority: Authority) -> None:
+    """A connector that may use nothing but EXTERNAL never connects without SASL."""
+    trusting = SslProfileSettings(name="client", ca_cert_file=authority.ca_file)
+    configuration = serving(authority.profile())
+    async with running_node(configuration) as a:
+        settings = connecting(a, trusting, sasl_mechanisms=("EXTERNAL",))
+        async with running_node(settings) as b:
+            [standing] = b.node.endpoints.connectors.values()
+            await b.until(lambda: standing.status.failure is not None)
+            assert standing.status.failure is not None
+            assert "the server offers SASL ANONYMOUS" in standing.status.failure.reason

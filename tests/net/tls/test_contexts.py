@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from pathlib import Path
 
 import pytest
@@ -95,3 +96,19 @@ def test_a_listener_needs_a_certificate(authority: Authority) -> None:
     with pytest.raises(ProfileUnusable, match="certFile is missing"):
         server_context(profile)
     client_context(profile, verify_hostname=True)
+
+
+def test_a_key_of_a_kind_that_nobody_knows(authority: Authority, tmp_path: Path) -> None:
+    def sequence(*parts: bytes) -> bytes:
+        content = b"".join(parts)
+        return bytes([0x30, len(content)]) + content
+
+    algorithm = sequence(bytes.fromhex("06082a0304050607080a"))
+    key = sequence(bytes.fromhex("020100"), algorithm, bytes.fromhex("0403020101"))
+    text = b"-----BEGIN PRIVATE KEY-----\n" + base64.encodebytes(key)
+    file = tmp_path / "odd.key"
+    file.write_bytes(text + b"-----END PRIVATE KEY-----\n")
+    with pytest.raises(ProfileUnusable, match="privateKeyFile has no private key"):
+        server_context(authority.profile(private_key_file=file))
+    with pytest.raises(ProfileUnusable, match="certFile has no private key"):
+        server_context(authority.profile(cert_file=file))
