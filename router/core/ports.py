@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from router.engine.link import IncomingLink, Link, OutgoingLink
     from router.engine.outbox import Turn
     from router.engine.session import Session
+    from router.errors import AmqpError
 
 
 class Observer(Protocol):
@@ -281,6 +282,7 @@ class Core(Protocol):
     node_accounts: SplitTable[str, Account]
     idle_sessions: list[Session]
     on_control: Callable[[Link], None]
+    on_open: Callable[[Connection], AmqpError | None]
     observer: Observer
     intake: Intake
 

@@ -39,6 +39,7 @@ cdef class Connection:
     cdef public str external_user
     cdef public bint is_client
     cdef public object owner
+    cdef public object access
     cdef public int state
     cdef public int phase
     cdef public bint paused

@@ -77,8 +77,7 @@ class Connection:
         self.outbox = Outbox(turn, self)
         # the state that the peer has created here
         self.account = Account(turn.ledger)
-        # for people: the connection's name in logs, and the peer's authenticated user with the SASL
-        # mechanism
+        # for people: the connection's name in logs, and the peer's user with the SASL mechanism
         self.name = name
         # the connection's number in logs, which is sent to the peer; 0 if none is sent
         self.number = 0
@@ -90,8 +89,9 @@ class Connection:
         self.is_encrypted = False
         self.external_user: str | None = None
         self.is_client = is_client
-        # for the shell: any object that it attaches
+        # for the shell: any object that it attaches; for the core: what the peer may do, or None
         self.owner: Any = None
+        self.access: Any = None
         self.state = int(ConnectionState.START)
         self.phase = HEADER
         # octets after a SASL init wait until its outcome is decided

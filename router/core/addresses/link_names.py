@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from router.core.addresses.link_origins import Origin
+from router.core.addresses.access import tenant_of
+from router.core.addresses.link_origins import Origin, user_name
 from router.core.model.split_table import SplitTable
 from router.engine.link import Link, OutgoingLink
 
@@ -31,8 +32,6 @@ SAME_USER = "same-user"
 ANY = "any"
 NEVER = "never"
 OFF = "off"
-
-ANONYMOUS = "anonymous"
 
 
 @attrs.frozen
@@ -147,8 +146,14 @@ class LinkNames:
 
 
 def key_of(link: Link) -> tuple[str, str, bool]:
-    """Return the key of a link: its peer's container-id, its name, and whether the router sends."""
-    container = link.session.connection.remote_open.container_id
+    """Return the key of a link: its peer's container-id, its name, and whether the router sends.
+
+    Tenants have separate names: the container-id of a tenant's client is preceded by the tenant.
+    """
+    connection = link.session.connection
+    container = connection.remote_open.container_id
+    if container and (tenant := tenant_of(connection)):
+        container = f"{tenant}\0{container}"
     return container, link.name, isinstance(link, OutgoingLink)
 
 
@@ -157,8 +162,6 @@ def user_of(connection: Connection) -> tuple[bool, str]:
 
     For a connection that this router opened, the name is the host and port that it connected to.
     For any other it is the user that the peer authenticated as; all peers without one count as the
-    same user.
+    same user. Users of different tenants are never the same.
     """
-    return connection.is_client, connection.name if connection.is_client else (
-        connection.user or ANONYMOUS
-    )
+    return connection.is_client, connection.name if connection.is_client else user_name(connection)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from router.amqp.types import Symbol
+from router.core.addresses.access import tenant_of
 from router.core.addresses.table import address_name
 
 if TYPE_CHECKING:
@@ -57,8 +58,15 @@ def origin_of(link: Link) -> Origin:
         link.name,
         connection.remote_open.container_id,
         connection.settings.role == CONTAINER_ROLE,
-        None if connection.is_client else connection.user or ANONYMOUS,
+        None if connection.is_client else user_name(connection),
     )
+
+
+def user_name(connection: Connection) -> str:
+    """Return the name of a peer's user, which is different for each tenant."""
+    user: str = connection.user or ANONYMOUS
+    tenant = tenant_of(connection)
+    return f"{tenant}\0{user}" if tenant else user
 
 
 def is_same(connection: Connection, origin: Origin) -> bool:

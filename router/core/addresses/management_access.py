@@ -12,7 +12,7 @@ from __future__ import annotations
 import ipaddress
 from typing import TYPE_CHECKING, Final
 
-from router.core.addresses.link_names import ANONYMOUS
+from router.core.addresses.link_origins import ANONYMOUS
 from router.core.model.address import MANAGEMENT_WRITERS
 from router.core.routers.link_properties import RIGHTS
 from router.core.routers.membership import ROLES

@@ -20,7 +20,7 @@ from router.amqp.performatives import (
     DeleteOnNoMessages,
 )
 from router.amqp.types import Symbol
-from router.core.addresses import node_names
+from router.core.addresses import node_names, tenants
 from router.core.addresses.sources import COPY, MOVE
 from router.core.model.address import BALANCED, MULTICAST, Address, Consumer, Producer
 from router.engine import attaching
@@ -57,6 +57,7 @@ def make(forwarder: Core, link: Link, asked: Source | Target) -> tuple[str, Addr
     address: Address
     text, address = forwarder.table.create_dynamic(
         mark,
+        *tenants.marks_of(connection),
         connection.remote_open.container_id,
         link.name,
         treatment=MULTICAST if _is_topic(asked) else BALANCED,

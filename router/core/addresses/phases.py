@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from router.amqp.types import Symbol
-from router.core.addresses.table import AddressTable, address_name
+from router.core.addresses.table import AddressTable
 from router.core.model.address import LAST_PHASE
 
 if TYPE_CHECKING:
@@ -38,9 +38,8 @@ def is_fallback(terminus: Source | Target) -> bool:
     return FALLBACK_CAPABILITY in terminus.capabilities
 
 
-def phase_of(table: AddressTable, terminus: Source | Target, *, is_sender: bool) -> int:
-    """Return the phase at which a peer's link is attached to the address of its terminus."""
-    name = address_name(terminus.address or "")
+def phase_of(table: AddressTable, name: str, terminus: Source | Target, *, is_sender: bool) -> int:
+    """Return the phase at which a peer's link, with this terminus, is attached to a name."""
     ordinal = ordinal_of(terminus)
     if ordinal and not table.is_local_only(name):
         return ordinal if is_sender else ordinal - 1

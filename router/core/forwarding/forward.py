@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from router.engine.connection import Connection
     from router.engine.events import Event
     from router.engine.link import Link
+    from router.errors import AmqpError
 
 MULTICAST = 2
 # The work of an address with more receivers than this is counted (docs/decisions/0022).
@@ -118,6 +119,8 @@ class Forwarder(Handler):
         self.idle_sessions: list[Session] = []
         # accepts the control links of other routers
         self.on_control: Callable[[Link], None] = control_links.refuse
+        # decides about peers' opens: it may set a connection's access, or refuse the connection
+        self.on_open: Callable[[Connection], AmqpError | None] = lambda _: None
         # is notified of attaches, closes and similar events for logs and metrics; not of deliveries
         self.observer = observer
         self.intake = Intake(limit_bytes)
@@ -257,6 +260,12 @@ class Forwarder(Handler):
         if name is None:
             refusals.reject_unaddressed(self, delivery, router_outcomes.NO_TO)
             return None
+        access = link.session.connection.access
+        if access is not None:
+            inside = refusals.address_inside(self, delivery, access, name)
+            if inside is None:
+                return None
+            name = inside
         redirected = self.table.redirect_message(name)
         if redirected is not None:
             refusals.reject_unaddressed(self, delivery, redirected)

@@ -14,10 +14,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-import attrs
-
 from router.amqp.performatives import Coordinator
 from router.amqp.types import Symbol
+from router.core.addresses import tenants
 from router.core.addresses.link_origins import (
     ASKED_ADDRESS,
     Origin,
@@ -27,6 +26,7 @@ from router.core.addresses.link_origins import (
     origin_of,
 )
 from router.core.addresses.table import AddressTable, address_name
+from router.core.link_routes.placement import Placement
 from router.core.link_routes.route_outlets import (
     FarOutlet,
     LinkRoute,
@@ -56,24 +56,6 @@ Allows = Callable[[FarOutlet | UplinkOutlet], bool]
 # Dispatch's condition and description, which programs compare.
 NO_ROUTE = "qd:no-route-to-dest"
 NO_ROUTE_WORDS = "No route to the destination node"
-
-
-@attrs.frozen(eq=False)
-class Placement:
-    """Record of where a peer's link was forwarded to.
-
-    `asked` is the address that the peer named, or None, and `sent` the address that was passed on.
-    `link_route` is None if the container is at another router.
-    """
-
-    route: Route
-    link_route: LinkRoute | None
-    outlet: RouteDestination | FarOutlet | UplinkOutlet
-    connection: Connection
-    origin: Origin
-    asked: str | None
-    sent: str | None
-    is_coordinator: bool
 
 
 class Route:
@@ -277,13 +259,19 @@ class LinkRoutes:
             asked = (terminus.dynamic_node_properties or {}).get(ASKED_ADDRESS)
             if not isinstance(asked, str):
                 return None
-            route = self._match(address_name(asked), is_sender=is_sender)
+            name = address_name(self._inside(link, asked))
+            route = self._match(name, is_sender=is_sender)
             if route is None:
                 raise no_route(asked)
             return route
         if not self._routes or not terminus.address:
             return None
-        return self.find(terminus.address, is_sender=is_sender)
+        return self.find(self._inside(link, terminus.address), is_sender=is_sender)
+
+    def _inside(self, link: Link, text: str) -> str:
+        """Return the router's name for an address text of a client (`tenants.inside`)."""
+        is_sender = isinstance(link, IncomingLink)
+        return tenants.inside(self._table, link.session.connection, text, is_sender=is_sender)
 
     def find(self, text: str, *, is_sender: bool) -> Route | None:
         """Return the route for links to or from an address, or None if there is none.
@@ -355,7 +343,9 @@ class LinkRoutes:
         if outlet is None or is_loop(me, origin, outlet.connection):
             self.unplaced += 1
             raise no_route(COORDINATOR if is_coordinator else asked)
-        sent = asked if asked is None or link_route is None else link_route.rule.outward(asked)
+        sent = None if asked is None else self._inside(link, asked)
+        if sent is not None and link_route is not None:
+            sent = link_route.rule.outward(sent)
         placed = Placement(
             route, link_route, outlet, outlet.connection, origin, asked, sent, is_coordinator
         )
@@ -389,7 +379,9 @@ class LinkRoutes:
         placed = self._placed.get(link)
         if placed is None or text is None or text == placed.sent:
             return text if placed is None or text is None else placed.asked
-        return text if placed.link_route is None else placed.link_route.rule.inward(text)
+        if placed.link_route is not None:
+            text = placed.link_route.rule.inward(text)
+        return tenants.outside(link.session.connection, text)
 
     def refused(self, link: Link, condition: str, description: str = "") -> None:
         """Note that the container has refused a link; choose this container last for a while."""

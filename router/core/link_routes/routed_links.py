@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from router.amqp.performatives import Detach
     from router.amqp.reading_flow import FlowFrame
     from router.amqp.types import DecodedMap
+    from router.core.addresses.access import Access
     from router.core.addresses.link_names import ForwardedName
     from router.core.ports import Core
     from router.engine.session import Session
@@ -116,8 +117,10 @@ class RoutedLink(OwnLink):
         for end in (incoming, outgoing):
             end.is_routed = True
             end.terminus = self
-        # the router imposes no limit or settle mode: the two peers agree on these with each other
-        incoming.max_message_size = 0
+        # the two peers agree with each other on limits and settle modes; but a policy may limit the
+        # size of messages
+        access: Access | None = incoming.session.connection.access
+        incoming.max_message_size = 0 if access is None else access.max_message_size
         incoming.settles_second = False
         outgoing.max_message_size = UNLIMITED
         outgoing.presettles = False

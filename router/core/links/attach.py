@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Final
 from router.amqp.constants import Condition, SenderSettleMode
 from router.amqp.performatives import Coordinator, Source, Target
 from router.amqp.types import Symbol
-from router.core.addresses import nodes, phases, sources
+from router.core.addresses import nodes, phases, sources, tenants
 from router.core.addresses.table import address_name
 from router.core.deliveries import fallbacks, redelivery, source_outcomes
 from router.core.links import (
+    admission,
     control_links,
     detach,
     resuming,
@@ -30,6 +31,7 @@ from router.engine.events import (
     LinkAttached,
     LinkAttachReceived,
     LinkDetached,
+    LinkRefused,
     OpenReceived,
     SessionBegun,
     SessionEnded,
@@ -48,12 +50,15 @@ _EMPTY: Final = Source()
 
 
 def event_received(forwarder: Core, connection: Connection, event: object) -> None:
-    """Handle the events that concern links; refuse a peer's open if its hostname is redirected."""
+    """Handle the events that concern links; refuse a peer's open, if it is to be refused."""
     if isinstance(event, LinkAttachReceived):
         attach_received(forwarder, connection, event.link)
     elif isinstance(event, LinkDetached):
+        admission.link_ended(event.link)
         detach.link_lost(forwarder, event.link, event)
         own_links.link_detached(forwarder, event)
+    elif isinstance(event, LinkRefused):
+        admission.link_ended(event.link)
     elif isinstance(event, LinkAttached):
         own_links.link_attached(forwarder, event.link)
     elif isinstance(event, SessionBegun):
@@ -63,10 +68,14 @@ def event_received(forwarder: Core, connection: Connection, event: object) -> No
         own_links.session_ended(forwarder, event)
     elif isinstance(event, ConnectionClosed):
         forwarder.suspended.connection_closed(forwarder, connection)
+        if connection.access is not None:
+            connection.access.closed()
     elif isinstance(event, OpenReceived):
-        elsewhere = forwarder.table.redirects.error_for_connection(event.remote_open.hostname)
-        if elsewhere is not None:
-            opening.refuse(connection, elsewhere)
+        refusal = forwarder.table.redirects.error_for_connection(event.remote_open.hostname)
+        if refusal is None:
+            refusal = forwarder.on_open(connection)
+        if refusal is not None:
+            opening.refuse(connection, refusal)
 
 
 # Attaching.
@@ -80,6 +89,7 @@ def attach_received(forwarder: Core, connection: Connection, link: Link) -> None
         if control_links.is_control(link):
             forwarder.on_control(link)
             return
+        admission.admit(forwarder, link)
         holder = stealing.link_to_replace(forwarder, link)
         route = forwarder.link_routes.route_of(link)
         if holder is not None and (route is not None or holder.is_routed):
@@ -278,10 +288,12 @@ def _accept_sender(
     )
     suspended.remember(link.terminus, granted)
     # Deliveries are settled in the sender's mode, whatever receivers do (docs/decisions/0033).
+    access = connection.access
     attaching.accept(
         link,
         remote.source if remote.source is not None else Source(),
         granted,
+        max_message_size=0 if access is None else access.max_message_size,
         unsettled=told.unsettled,
         incomplete_unsettled=told.is_incomplete,
     )
@@ -308,35 +320,38 @@ def _enter(
         if kept is not None and terminus.address is not None:
             return terminus.address, kept
         return nodes.make(forwarder, link, terminus)
-    text = terminus.address or ""
-    if not text:
+    asked = terminus.address or ""
+    if not asked:
         raise AmqpError(Condition.INVALID_FIELD, "a source or target needs an address", Scope.LINK)
+    connection = link.session.connection
+    text = tenants.inside(forwarder.table, connection, asked, is_sender=is_sender)
     elsewhere = forwarder.table.redirect_link(text, is_sender=is_sender)
     if elsewhere is not None:
         raise elsewhere
-    is_own = link.session.connection.settings.is_own
+    is_own = connection.settings.is_own
     is_answered = forwarder.table.is_own_node(text) or forwarder.network.is_answered_elsewhere(text)
     if not is_sender and not is_own and is_answered:
         raise AmqpError(
-            Condition.NOT_ALLOWED, f"only the router itself may receive from {text}", Scope.LINK
+            Condition.NOT_ALLOWED, f"only the router itself may receive from {asked}", Scope.LINK
         )
     if not is_sender and not is_own:
-        forwarder.network.check_receiver(link.session.connection, address_name(text))
-    if forwarder.network.is_denied(link.session.connection, address_name(text)):
+        forwarder.network.check_receiver(connection, address_name(text))
+    if forwarder.network.is_denied(connection, address_name(text)):
         raise AmqpError(
             Condition.NOT_ALLOWED,
-            f"the connection is not allowed to use the management node {text}",
+            f"the connection is not allowed to use the management node {asked}",
             Scope.LINK,
         )
-    phase = phases.phase_of(forwarder.table, terminus, is_sender=is_sender)
+    name = address_name(text)
+    phase = phases.phase_of(forwarder.table, name, terminus, is_sender=is_sender)
     if is_sender:
-        phase = forwarder.network.phase_of(link, address_name(text), phase)
+        phase = forwarder.network.phase_of(link, name, phase)
     takes_rest = not is_sender and not is_own and phases.is_fallback(terminus)
     address = None
     if forwarder.network.takes(link, text, is_sender=is_sender):
         address = forwarder.table.enter(text, phase, is_fallback=takes_rest)
     if address is None:
         # the description is Dispatch's, which programs compare; the address is in the info
-        info = {Symbol("address"): text}
+        info = {Symbol("address"): asked}
         raise AmqpError(Condition.NOT_FOUND, "Node not found", Scope.LINK, info)
-    return text, address
+    return asked, address

@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from router.amqp.constants import Descriptor
+from router.core.addresses import tenants
+from router.core.addresses.table import address_name
 from router.core.deliveries import aborting
 from router.core.model import router_outcomes
 from router.core.model.address import Address
 from router.errors import AmqpError, Scope
 
 if TYPE_CHECKING:
+    from router.core.addresses.access import Access
     from router.core.ports import Core
     from router.engine.delivery import Delivery
 
@@ -32,6 +35,24 @@ def reject_unaddressed(forwarder: Core, delivery: Delivery, verdict: bytes) -> N
         counters.count_told(REJECTED, 0.0, 1)
     delivery.discarded = True
     forwarder.settlement.settle(delivery, REJECTED, verdict)
+
+
+def address_inside(forwarder: Core, delivery: Delivery, access: Access, text: str) -> str | None:
+    """Return the router's name for the address of an anonymous sender's message.
+
+    If the access of the sender's connection does not allow the message, or there is no such address
+    for its tenant, reject the message and return None.
+    """
+    connection = delivery.incoming.session.connection
+    refusal = access.message_refusal(forwarder.table.own_name(address_name(text)))
+    if refusal is None:
+        try:
+            return tenants.inside(forwarder.table, connection, text, is_sender=True)
+        except AmqpError as error:
+            refusal = error
+    verdict = router_outcomes.rejected(refusal.condition, refusal.description)
+    reject_unaddressed(forwarder, delivery, verdict)
+    return None
 
 
 def reject_malformed(forwarder: Core, address: Address, delivery: Delivery) -> None:

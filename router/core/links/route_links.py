@@ -110,9 +110,9 @@ def _place(
     routed_attach = RoutedAttach(
         remote_link_routes.key_of(route), outlet.router, outlet.cost, origin, properties
     )
-    routed = FirstHopLink(
-        link, _outward(forwarder, link, routed_attach), guest, tried | {outlet.place}
-    )
+    frame = _outward(forwarder, link, routed_attach)
+    frame = routed_links.with_address(link, frame, placed.sent)
+    routed = FirstHopLink(link, frame, guest, tried | {outlet.place})
     routed.leads_to = outlet.router
     _begin(forwarder, routed, placed.connection)
     return routed

@@ -1,0 +1,107 @@
+"""Admit links as a connection's access allows, and detach them when the access has changed.
+
+`router.core.addresses.access` decides. Nothing here runs per message.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from router.amqp.performatives import Coordinator, Source
+from router.core.addresses.access import Access, LinkRequest
+from router.core.addresses.link_origins import ASKED_ADDRESS
+from router.core.addresses.table import address_name
+from router.engine import attaching
+from router.engine.link import IncomingLink
+from router.engine.states import LinkState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from router.core.ports import Core
+    from router.engine.connection import Connection
+    from router.engine.link import Link
+
+_EMPTY = Source()
+# A detach takes as much time as several steps of examining links.
+_WORK_OF_A_DETACH = 8
+
+
+def admit(forwarder: Core, link: Link) -> None:
+    """Admit a link that a peer attaches; raise `AmqpError` at link scope if it may not attach it.
+
+    An admitted link is counted until `link_ended`.
+    """
+    access: Access | None = link.session.connection.access
+    if access is None or link in access.links:
+        return
+    request = request_of(forwarder, link)
+    refusal = access.link_refusal(request)
+    if refusal is not None:
+        raise refusal
+    access.link_attached(link, request)
+
+
+def request_of(forwarder: Core, link: Link) -> LinkRequest:
+    """Return what a peer's attach requests.
+
+    An attach that names no terminus requests the one that it recovers by its name (section 2.6.3).
+    """
+    is_sender = isinstance(link, IncomingLink)
+    remote = link.remote_attach
+    terminus = remote.target if is_sender else remote.source
+    if terminus in (None, _EMPTY):
+        terminus = forwarder.suspended.recovered(link) or terminus
+    if terminus is None:
+        return LinkRequest(is_sender, "")
+    if isinstance(terminus, Coordinator):
+        return LinkRequest(is_sender, None, is_coordinator=True)
+    text = terminus.address
+    if terminus.dynamic:
+        asked = (terminus.dynamic_node_properties or {}).get(ASKED_ADDRESS)
+        text = asked if isinstance(asked, str) else None
+    elif text is None and not is_sender:
+        text = ""
+    name = None if text is None else forwarder.table.own_name(address_name(text))
+    return LinkRequest(
+        is_sender, name, is_dynamic=terminus.dynamic, capabilities=terminus.capabilities
+    )
+
+
+def link_ended(link: Link) -> None:
+    """Stop counting a link that was refused or has ended."""
+    access: Access | None = link.session.connection.access
+    if access is not None:
+        access.link_ended(link)
+
+
+def recheck(forwarder: Core, connection: Connection) -> None:
+    """Detach the links of a connection that its access no longer allows.
+
+    If there are many links, most of them are examined in later turns.
+    """
+    access: Access | None = connection.access
+    if access is None:
+        return
+    access.rules_changed()
+
+    def examine(link: Link | None) -> None:
+        request = None if link is None or access is None else access.links.get(link)
+        if link is None or access is None or request is None:
+            return
+        # the link itself must not count against its own limits
+        access.link_ended(link)
+        refusal = access.link_refusal(request)
+        access.link_attached(link, request)
+        if refusal is not None and link.state == LinkState.ATTACHED:
+            attaching.detach(link, True, refusal)
+
+    forwarder.turn.deferred.process_each(_links(access), examine)
+
+
+def _links(access: Access) -> Iterator[Link | None]:
+    """Yield the links of an access, each followed by several None for the work of a detach."""
+    for link in list(access.links):
+        yield link
+        for _ in range(_WORK_OF_A_DETACH - 1):
+            yield None

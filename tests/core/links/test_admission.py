@@ -1,0 +1,133 @@
+"""Links that an access allows, and those that it does not or no longer allow."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+
+from router.amqp.performatives import Source, Target
+from router.core.addresses.access import Access, LinkRequest
+from router.core.links import admission
+from router.errors import AmqpError, Scope
+
+from support.in_memory import Client, Router
+
+
+@attrs.define
+class Only:
+    """Rule that allows the addresses in `allowed`, and records what was requested."""
+
+    allowed: set[str | None]
+    requests: list[LinkRequest] = attrs.field(factory=list)
+
+    def link_refusal(self, access: Access, request: LinkRequest) -> AmqpError | None:
+        self.requests.append(request)
+        if request.address in self.allowed:
+            return None
+        return AmqpError("amqp:unauthorized-access", "not allowed", Scope.LINK)
+
+    def message_refusal(self, access: Access, name: str) -> AmqpError | None:
+        if name in self.allowed:
+            return None
+        return AmqpError("amqp:unauthorized-access", "not allowed", Scope.LINK)
+
+
+def limited(*allowed: str | None) -> tuple[Router, Client, Only]:
+    """Return a router with a client that may use only these addresses."""
+    router = Router()
+    client = router.client()
+    rule = Only(set(allowed))
+    client.connection.access = Access((rule,))
+    return router, client, rule
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [("q", "q"), ("/q", "q"), ("amqp://h/q", "q"), ("q/", "q"), ("q.", "q")],
+)
+def test_rules_see_the_name_of_an_address(text: str, name: str) -> None:
+    _, client, rule = limited("q")
+    assert client.sender(text).detached is None
+    assert client.receiver(text).detached is None
+    assert [each.address for each in rule.requests] == [name, name]
+
+
+def test_a_refused_link_is_told_why_and_does_not_count() -> None:
+    router, client, _ = limited("q")
+    link = client.sender("p")
+    assert link.detached is not None
+    assert link.detached.error is not None
+    assert link.detached.error.condition == "amqp:unauthorized-access"
+    assert router.table.in_use("p") is None
+    assert client.connection.access.senders == 0
+
+
+def test_dynamic_nodes_and_anonymous_senders_have_no_address() -> None:
+    _, client, rule = limited(None)
+    assert client.sender(None).detached is None
+    dynamic = client.receiver(None, source=Source(dynamic=True))
+    assert dynamic.detached is None
+    assert [each.is_dynamic for each in rule.requests] == [False, True]
+
+
+def test_a_receiver_without_a_source_requests_the_empty_address() -> None:
+    _, client, rule = limited("q")
+    assert client.receiver(None, source=None).detached is not None
+    assert rule.requests == [LinkRequest(False, "")]
+
+
+def test_an_anonymous_sender_is_refused_by_message() -> None:
+    from router.amqp.message import Message, encode_message
+    from router.amqp.sections import Data, Properties
+
+    router, client, _ = limited(None, "q")
+    receiver = router.client().receiver("q", credit=5)
+    hidden = router.client().receiver("p", credit=5)
+    sender = client.sender(None)
+    outcomes = [
+        sender.send(encode_message(Message(properties=Properties(to=to), body=(Data(b"x"),))))
+        for to in ("q", "p")
+    ]
+    assert len(receiver.received) == 1
+    assert not hidden.received
+    assert type(outcomes[1].state).__name__ == "Rejected"
+    assert outcomes[1].outcome.error.condition == "amqp:unauthorized-access"
+
+
+def test_links_that_are_no_longer_allowed_are_detached() -> None:
+    router, client, rule = limited("p", "q")
+    kept, lost = client.receiver("q"), client.sender("p")
+    rule.allowed.discard("p")
+    router.turn.now += 1
+    admission.recheck(router.forwarder, client.connection)
+    router.finish_turn()
+    client.carry()
+    assert kept.detached is None
+    assert lost.detached is not None
+    assert lost.detached.error is not None
+    assert lost.detached.error.condition == "amqp:unauthorized-access"
+    assert client.connection.access.senders == 0
+
+
+def test_counts_follow_links_and_sessions() -> None:
+    _, client, _ = limited("q")
+    client.sender("q")
+    link = client.receiver("q")
+    access = client.connection.access
+    assert (access.senders, access.receivers) == (1, 1)
+    link.detach()
+    assert (access.senders, access.receivers) == (1, 0)
+    client.end()
+    assert (access.senders, access.receivers) == (0, 0)
+
+
+def test_a_target_of_a_recovered_terminus_is_checked() -> None:
+    router = Router()
+    client = router.client(container="c")
+    link = client.sender("q", name="n", target=Target(address="q", timeout=10))
+    link.detach(closed=False)
+    rule = Only(set())
+    client.connection.access = Access((rule,))
+    again = client.sender(None, name="n", target=None)
+    assert again.detached is not None
+    assert rule.requests[-1].address == "q"
