@@ -78,7 +78,6 @@ def message_to(address: str) -> bytes:
         "b.com/q.",
         "b%2Ecom/q",
         "b.com%2Fq",
-        "b\u002ecom/q",
         "b\uff0ecom/q",
         "_local/b.com/q",
         "_topo/0/me/b.com/q",
