@@ -23,6 +23,7 @@ from router.control.auto_links import AutoLinkRules
 from router.control.control import ControlPlane
 from router.control.link_routes import LinkRouteChange
 from router.control.network.endpoint_costs import Endpoint
+from router.control.policy.policy import Policy
 from router.core.addresses.bindings import (
     ExchangeEdits as FewExchanges,
     ExchangesChange as ExchangeChange,
@@ -88,6 +89,7 @@ class Changes:
     # for one that is removed
     auto_links: tuple[AutoLinkRules, list[str]] | dict[str, AutoLinkRule | None] | None = None
     costs: Mapping[Endpoint, int | None] | None = None
+    policy: Policy | None = None
 
 
 def prepare(
@@ -117,6 +119,8 @@ def prepare(
         changes["redirects"] = configured_redirects(wanted.redirects)
     if entities & {"exchange", "binding"}:
         changes["exchanges"] = _exchanges(running, wanted, edits)
+    if entities & {"policy", "vhost"}:
+        changes["policy"] = Policy(wanted.policy, wanted.vhosts)
     if "linkRoute" in entities:
         gone, come = _others("linkRoute", old.link_routes, wanted.link_routes, edits)
         changes["link_routes"] = LinkRouteChange(

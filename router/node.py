@@ -27,6 +27,7 @@ from router.metrics.readiness import STOPPING, Readiness
 from router.net.internal_connections import internal_connection
 from router.net.listeners import run_guarded
 from router.net.network_log import log_news
+from router.net.policy_log import log_denial
 from router.net.shutdown import close_all
 from router.parts import Parts
 from router.reconfiguration import ReconfigurableRouter
@@ -70,6 +71,8 @@ class Node(ReconfigurableRouter):
         self.table = parts.table
         self.hub = parts.hub
         self.control = parts.control
+        self.gate = parts.gate
+        self.gate.denied = log_denial
         self.treating = parts.treating
         self.table.add_own_node(*node_names(self.container_id))
         traces = self.hub.tracer

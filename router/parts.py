@@ -15,6 +15,8 @@ from router.control.control import ControlPlane
 from router.control.network.adjacency import Neighbours
 from router.control.network.limits import limits_of
 from router.control.network.timing import timing_of
+from router.control.policy.gate import Gate
+from router.control.policy.policy import Policy
 from router.core.addresses.link_names import LinkNames
 from router.core.addresses.table import AddressTable
 from router.core.forwarding.rule_updates import RuleUpdater
@@ -93,6 +95,12 @@ class Parts:
         # do all deferred work now, as no connection waits yet
         while self.hub.turn.deferred.step():
             pass
+        self.gate = Gate(
+            self.hub.forwarder,
+            Policy(configuration.policy, configuration.vhosts),
+            self.hub.each_connection,
+        )
+        self.hub.listeners.append(self.gate.event_received)
         self.hub.listeners.append(self.control.event_received)
         self.hub.timer_callbacks.append(self.control.tick)
         if router.mode != "standalone":

@@ -29,6 +29,7 @@ from router.config.revisions import History, Revision, share
 from router.config.saved import BaseConfiguration, StateFile
 from router.config.validate import find_mistakes
 from router.control.control import ControlPlane
+from router.control.policy.gate import Gate
 from router.core.forwarding.rule_updates import RuleUpdater
 from router.endpoints import Endpoints
 from router.engine.deferred import pop_from_end
@@ -60,6 +61,7 @@ class ReconfigurableRouter:
 
     hub: RouterHub
     control: ControlPlane
+    gate: Gate
     exposition: Exposition
     treating: RuleUpdater
     journal: Journal

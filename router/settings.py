@@ -17,6 +17,7 @@ from router.config.setting import file_name
 from router.control.control import ControlPlane
 from router.control.network.limits import limits_of
 from router.control.network.timing import timing_of
+from router.control.policy.gate import Gate
 from router.core.addresses.redirects import Redirects
 from router.core.addresses.rules import Rules
 from router.core.forwarding.rule_updates import RuleUpdater
@@ -32,6 +33,7 @@ class Running(Protocol):
 
     hub: RouterHub
     control: ControlPlane
+    gate: Gate
     exposition: Exposition
     treating: RuleUpdater
     journal: Journal
@@ -58,6 +60,8 @@ def apply_settings(running: Running, changes: Changes) -> None:
         running.control.auto_links.change_few(changes.auto_links)
     elif changes.auto_links is not None:
         running.control.auto_links.change(*changes.auto_links)
+    if changes.policy is not None:
+        running.gate.replace(changes.policy)
     entities = {entity for entity, _ in changes.fields}
     if entities & {"router", "connector"}:
         running.control.configure_uplinks(wanted)
@@ -175,6 +179,11 @@ LIVE: Final[dict[tuple[str, str], Callable[[Running, Any], None]]] = {
     ("log", "levels"): _elsewhere,
     ("log", "format"): _elsewhere,
     ("log", "lines_per_second"): _elsewhere,
+    ("policy", "enable_vhost_policy"): _elsewhere,
+    ("policy", "max_connections"): _elsewhere,
+    ("policy", "max_message_size"): _elsewhere,
+    ("policy", "default_vhost"): _elsewhere,
+    ("policy", "enable_vhost_name_patterns"): _elsewhere,
     ("metrics", "address_label_limit"): _set_metrics,
     ("metrics", "connection_label_limit"): _set_metrics,
     ("metrics", "qdr_names"): _set_metrics,

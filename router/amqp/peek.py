@@ -27,6 +27,7 @@ NO_VALUE = 0xFFFFFFFFFFFFFFFF
 PRIORITY = 4
 HIGHEST_PRIORITY = 9
 # fields of the properties, by their number
+USER_ID = 1
 TO = 2
 SUBJECT = 3
 ABSOLUTE_EXPIRY_TIME = 8
@@ -36,6 +37,8 @@ TIMESTAMP = 0x83
 NULL = 0x40
 SYMBOL8 = 0xA3
 SYMBOL32 = 0xB3
+BINARY8 = 0xA0
+BINARY32 = 0xB0
 
 
 class HeaderPeek:
@@ -161,6 +164,32 @@ def find_to(view: Buffer, start: int, end: int) -> str | None:
 def find_subject(view: Buffer, start: int, end: int) -> str | None:
     """Return the subject of the properties in `view[start:end]`; None if absent or not a string."""
     return _find_text(view, start, end, SUBJECT)
+
+
+def find_user_id(view: Buffer, start: int, end: int, *, is_whole: bool) -> bytes | None:
+    """Return the user-id of the properties in `view[start:end]`; empty octets if there is none.
+
+    Return None if it cannot be told: the sections are malformed, or `is_whole` is False and the
+    octets end before it.
+    """
+    cursor = Cursor()
+    try:
+        cursor.move(view, start, end)
+        if start == end:
+            return b"" if is_whole else None
+        if not _enter_properties(cursor, USER_ID):
+            return b""
+        constructor = cursor.take_u8()
+        if constructor == NULL:
+            return b""
+        if constructor not in (BINARY8, BINARY32):
+            return None
+        size = cursor.take_u8() if constructor == BINARY8 else cursor.take_u32()
+        at = cursor.at
+        cursor.advance(size)
+        return bytes(memoryview(view)[at : cursor.at])
+    except AmqpError:
+        return None
 
 
 def _find_text(view: Buffer, start: int, end: int, number: int) -> str | None:

@@ -22,6 +22,7 @@ from router.config.mistakes import Data, Finding, InvalidConfiguration, Mistake,
 from router.config.model import AddressSettings, Configuration
 from router.config.network_checks import NETWORK_CHECKS
 from router.config.plugin_checks import PLUGIN_CHECKS
+from router.config.policy_checks import POLICY_CHECKS
 from router.config.redirects import RedirectSettings
 from router.config.scram import MECHANISMS as SCRAM
 from router.config.ssl_checks import SSL_CHECKS
@@ -389,5 +390,6 @@ _CHECKS: Final[tuple[Check, ...]] = (
     *EXCHANGE_CHECKS,
     *NETWORK_CHECKS,
     *PLUGIN_CHECKS,
+    *POLICY_CHECKS,
     *SSL_CHECKS,
 )

@@ -143,5 +143,14 @@ class ConnectorSettings:
     connection_buffer_bytes: int = CONNECTION_BUFFER_BYTES
     idle_timeout_seconds: float = IDLE_TIMEOUT_SECONDS
     management: Management = MANAGEMENT
+    policy_vhost: str | None = attrs.field(
+        default=None,
+        metadata=setting(
+            NAME,
+            "The virtual host whose group $connector says what the peer may do, with "
+            "enableVhostPolicy.",
+            default="none: the peer may use every address",
+        ),
+    )
     open_properties: Mapping[str, object] = OPEN_PROPERTIES
     enable_protocol_trace: bool = ENABLE_PROTOCOL_TRACE

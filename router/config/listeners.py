@@ -164,6 +164,23 @@ class ListenerSettings:
         ),
     )
     management: Management = MANAGEMENT
+    policy_vhost: str | None = attrs.field(
+        default=None,
+        metadata=setting(
+            NAME,
+            "The virtual host that applies to every peer here, whatever host name is in its open.",
+            default="none: the host name in the peer's open or, without one, in TLS",
+        ),
+    )
+    multi_tenant: bool = attrs.field(
+        default=False,
+        metadata=setting(
+            kinds.flag(),
+            "Whether the peers of each virtual host have an address space of their own: for a "
+            "peer of example.com, the address orders is example.com/orders of the router. Without "
+            "enableVhostPolicy, a peer chooses its host name freely.",
+        ),
+    )
     open_properties: Mapping[str, object] = OPEN_PROPERTIES
     failover_urls: tuple[str, ...] = FAILOVER_URLS
     enable_protocol_trace: bool = ENABLE_PROTOCOL_TRACE

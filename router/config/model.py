@@ -30,6 +30,7 @@ from router.config.stuck_receivers import (
     STUCK_RECEIVER_TIMEOUT_SECONDS,
     StuckReceiver,
 )
+from router.config.vhosts import PolicySettings, VhostSettings
 
 LONGEST_HOLD_S: Final = 86400
 
@@ -210,6 +211,8 @@ class Configuration:
     auto_links: tuple[AutoLinkSettings, ...] = ()
     exchanges: tuple[ExchangeSettings, ...] = ()
     bindings: tuple[BindingSettings, ...] = ()
+    policy: PolicySettings = attrs.field(factory=PolicySettings)
+    vhosts: tuple[VhostSettings, ...] = ()
     plugins: tuple[PluginSettings, ...] = ()
     log: LogSettings = attrs.field(factory=LogSettings)
     metrics: MetricsSettings = attrs.field(factory=MetricsSettings)
@@ -239,6 +242,8 @@ ENTITIES: Final = (
     Entity("autoLink", "auto_links", AutoLinkSettings, repeated=True),
     Entity("exchange", "exchanges", ExchangeSettings, repeated=True),
     Entity("binding", "bindings", BindingSettings, repeated=True),
+    Entity("policy", "policy", PolicySettings, repeated=False),
+    Entity("vhost", "vhosts", VhostSettings, repeated=True),
     Entity("plugin", "plugins", PluginSettings, repeated=True),
     Entity("log", "log", LogSettings, repeated=False),
     Entity("metrics", "metrics", MetricsSettings, repeated=False),

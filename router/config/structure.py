@@ -18,6 +18,7 @@ from cattrs.gen import make_dict_structure_fn, override
 from router.config.kinds import Kind, ValueNotAllowed
 from router.config.mistakes import Data, Finding, Path, format_value
 from router.config.model import ENTITIES, Configuration, Entity
+from router.config.policy_kinds import NotAllowedWithin
 from router.config.setting import file_name, setting_of
 
 T = TypeVar("T", bound=attrs.AttrsInstance)
@@ -139,6 +140,13 @@ def _findings(
         case ForbiddenExtraKeysError():
             for key in sorted(error.extra_fields):
                 yield _unknown(key, file_format, model, path)
+        case NotAllowedWithin():
+            for part in error.parts:
+                problem = "is not a known attribute" if part.is_unknown else "is not allowed"
+                allowed = part.allowed if part.is_unknown else f"give {part.allowed}"
+                yield Finding(
+                    (*path, *part.path), problem, allowed, part.nearest, shown=not part.is_unknown
+                )
         case ValueNotAllowed():
             yield Finding(path, "is not allowed", f"give {error.allowed}", shown=True)
         case _:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import attrs
 import tomli_w
@@ -53,7 +53,7 @@ def data_of(configuration: Configuration) -> Data:
     return data
 
 
-def file_value(value: object) -> object:
+def file_value(value: Any) -> object:
     """Return a value of the model in the form that parsed TOML has."""
     if isinstance(value, Secret):
         form = "literal" if value.kind == "literal" else value.kind
@@ -65,6 +65,8 @@ def file_value(value: object) -> object:
         return str(value.absolute())
     if isinstance(value, (list, tuple)):
         return [file_value(each) for each in value]
+    if attrs.has(type(value)):
+        return table_of(value)
     if isinstance(value, Mapping):
         return {key: file_value(each) for key, each in value.items()}
     return value

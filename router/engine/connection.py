@@ -85,9 +85,11 @@ class Connection:
         self.mechanism: str | None = None
         # whether a SASL challenge is unanswered
         self.challenged = False
-        # whether TLS is used; and the user that the peer's certificate stands for, for EXTERNAL
+        # whether TLS is used, the host name that the peer asked for there, and the user that its
+        # certificate stands for, for EXTERNAL
         self.is_encrypted = False
         self.external_user: str | None = None
+        self.tls_hostname: str | None = None
         self.is_client = is_client
         # for the shell: any object that it attaches; for the core: what the peer may do, or None
         self.owner: Any = None
@@ -139,11 +141,10 @@ class Connection:
         self.frames_received = 0
         # the descriptor of the last whole frame; 0 for an empty one
         self.last_code = int(Descriptor.OPEN)
-        # the size of the frame being processed, if the table-driven codec decodes it
+        # the size of the frame being processed by the table-driven codec
         self.tabled_bytes = 0
         # octets received, and octets that the socket has taken
-        self.received_bytes = 0
-        self.sent_bytes = 0
+        self.received_bytes = self.sent_bytes = 0
         # how many frames had been received, and octets sent, when octets last came in
         self.frames_before = 0
         self.sent_before = 0

@@ -147,6 +147,13 @@ def own_open(settings: ConnectionSettings, number: int = 0) -> Open:
     )
 
 
+def change_settings(connection: Connection, settings: ConnectionSettings) -> None:
+    """Change the settings of a connection whose open has been received and not been answered."""
+    connection.settings = settings
+    connection.max_frame_size = settings.max_frame_size
+    connection.channel_max = min(settings.channel_max, int(connection.remote_open.channel_max))
+
+
 def frame_received(connection: Connection, channel: int, performative: Composite | None) -> None:
     """Process any frame except transfer, flow and disposition."""
     state = ConnectionState(connection.state)

@@ -59,5 +59,10 @@ class ConnectionSettings:
     # which management requests the peer may make: none, read, change, or trusted
     # (`management/access.py`)
     management: str = "read"
+    # whether the policy applies; the name of the virtual host, if it is not the one in the peer's
+    # open; and whether the virtual host has an address space of its own
+    is_policed: bool = False
+    policy_vhost: str | None = None
+    multi_tenant: bool = False
     # whether its frames are logged
     traced: bool = False

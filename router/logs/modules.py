@@ -25,6 +25,8 @@ _MODULES: Final = {
     "router.connector": "SERVER",
     "router.listener": "SERVER",
     "router.authentication": "AUTHSERVICE",
+    # refusals by the policy
+    "router.policy": "POLICY",
     "router.management": "AGENT",
     "router.http": "HTTP",
     # lines of plugins, and about their state

@@ -98,6 +98,9 @@ def listener_settings(
         handshake_timeout_s=listener.initial_handshake_timeout_seconds,
         sasl_mechanisms=mechanisms,
         sasl_required=listener.authenticate_peer,
+        is_policed=listener.role not in ROLES,
+        policy_vhost=None if listener.role in ROLES else listener.policy_vhost,
+        multi_tenant=listener.multi_tenant and listener.role not in ROLES,
         plain_needs_tls=not listener.allow_insecure_authentication,
     )
 
@@ -126,6 +129,7 @@ def connector_settings(
         sasl_mechanisms=mechanisms,
         sasl_username=connector.sasl_username,
         sasl_password=None if password is None else password.reveal(),
+        policy_vhost=None if connector.role in ROLES else connector.policy_vhost,
     )
 
 

@@ -77,9 +77,9 @@ class RouterHub(Hub["RouterPump"]):
         self.timer_callbacks: list[Callable[[float], None]] = [StuckReceivers(self.forwarder).tick]
         # called with the rare events of connections, in the same turn
         self.listeners: list[Callable[[Connection, object], None]] = []
-        self.stuck_deliveries = StuckDeliveries(self._each_connection)
+        self.stuck_deliveries = StuckDeliveries(self.each_connection)
         self.tidy_callbacks.append(self.stuck_deliveries.tick)
-        self.timer_callbacks.append(UnsettledLimits(self.turn.ledger, self._each_connection).tick)
+        self.timer_callbacks.append(UnsettledLimits(self.turn.ledger, self.each_connection).tick)
         self._reclaimer = Reclaimer()
         self._honours_absolute_expiry = False
 
@@ -102,7 +102,7 @@ class RouterHub(Hub["RouterPump"]):
                 self.unshown_past.add(traffic)
         super().leave(number)
 
-    def _each_connection(self) -> Iterator[Connection]:
+    def each_connection(self) -> Iterator[Connection]:
         """Yield each connection; connections may be added and removed meanwhile."""
         return (pump.connection for pump in self.pumps.each())
 

@@ -196,6 +196,8 @@ class Forwarder(Handler):
             refusals.reject_malformed(self, address, delivery)
             return
         frame = sound
+        if producer.checks_user_id and refusals.reject_other_user(self, address, delivery, frame):
+            return
         if address.related_addresses is not None:
             address = self.distribution.follow_ties(address, delivery, producer, frame)
             if address is None:

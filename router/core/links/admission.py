@@ -11,6 +11,7 @@ from router.amqp.performatives import Coordinator, Source
 from router.core.addresses.access import Access, LinkRequest
 from router.core.addresses.link_origins import ASKED_ADDRESS
 from router.core.addresses.table import address_name
+from router.core.model.address import Producer
 from router.engine import attaching
 from router.engine.link import IncomingLink
 from router.engine.states import LinkState
@@ -51,7 +52,8 @@ def request_of(forwarder: Core, link: Link) -> LinkRequest:
     remote = link.remote_attach
     terminus = remote.target if is_sender else remote.source
     if terminus in (None, _EMPTY):
-        terminus = forwarder.suspended.recovered(link) or terminus
+        found = forwarder.suspended.find(link)
+        terminus = terminus if found is None else found.granted
     if terminus is None:
         return LinkRequest(is_sender, "")
     if isinstance(terminus, Coordinator):
@@ -85,18 +87,21 @@ def recheck(forwarder: Core, connection: Connection) -> None:
         return
     access.rules_changed()
 
-    def examine(link: Link | None) -> None:
-        request = None if link is None or access is None else access.links.get(link)
-        if link is None or access is None or request is None:
-            return
-        # the link itself must not count against its own limits
-        access.link_ended(link)
-        refusal = access.link_refusal(request)
-        access.link_attached(link, request)
-        if refusal is not None and link.state == LinkState.ATTACHED:
-            attaching.detach(link, True, refusal)
+    forwarder.turn.deferred.process_each(_links(access), lambda link: _recheck_link(access, link))
 
-    forwarder.turn.deferred.process_each(_links(access), examine)
+
+def _recheck_link(access: Access, link: Link | None) -> None:
+    request = None if link is None else access.links.get(link)
+    if link is None or request is None:
+        return
+    # the link itself must not count against its own limits
+    access.link_ended(link)
+    refusal = access.link_refusal(request)
+    access.link_attached(link, request)
+    if refusal is not None and link.state == LinkState.ATTACHED:
+        attaching.detach(link, True, refusal)
+    elif isinstance(link.owner, Producer) and not link.is_routed:
+        link.owner.checks_user_id = access.checks_user_id
 
 
 def _links(access: Access) -> Iterator[Link | None]:

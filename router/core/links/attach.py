@@ -269,6 +269,8 @@ def _accept_sender(
         text, address = _enter(forwarder, link, target, is_sender=True)
     producer = Producer(link, address, capacity)
     producer.is_fallback = phases.is_fallback(target)
+    access = connection.access
+    producer.checks_user_id = access is not None and access.checks_user_id
     producer.side = link.side = forwarder.network.side_of(connection)
     if producer.side == MESH:
         # an edge's interior router has already sent its multicasts along its trees
@@ -288,7 +290,6 @@ def _accept_sender(
     )
     suspended.remember(link.terminus, granted)
     # Deliveries are settled in the sender's mode, whatever receivers do (docs/decisions/0033).
-    access = connection.access
     attaching.accept(
         link,
         remote.source if remote.source is not None else Source(),

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from router.amqp.constants import Descriptor
+from router.amqp.constants import Condition, Descriptor
+from router.amqp.peek import find_user_id
 from router.core.addresses import tenants
+from router.core.addresses.link_origins import ANONYMOUS
 from router.core.addresses.table import address_name
 from router.core.deliveries import aborting
 from router.core.model import router_outcomes
@@ -13,11 +15,14 @@ from router.core.model.address import Address
 from router.errors import AmqpError, Scope
 
 if TYPE_CHECKING:
+    from router.amqp.reading import TransferFrame
     from router.core.addresses.access import Access
     from router.core.ports import Core
     from router.engine.delivery import Delivery
 
 REJECTED = int(Descriptor.REJECTED)
+# The description is Dispatch's, which programs compare.
+USER_ID_NOT_ALLOWED = "user_id proxy disallowed by local policy"
 
 
 def reject_unaddressed(forwarder: Core, delivery: Delivery, verdict: bytes) -> None:
@@ -53,6 +58,26 @@ def address_inside(forwarder: Core, delivery: Delivery, access: Access, text: st
     verdict = router_outcomes.rejected(refusal.condition, refusal.description)
     reject_unaddressed(forwarder, delivery, verdict)
     return None
+
+
+def reject_other_user(
+    forwarder: Core, address: Address, delivery: Delivery, frame: TransferFrame
+) -> bool:
+    """Reject a message whose user-id is not the peer's own user; return whether it was rejected.
+
+    An empty user-id is allowed (section 3.2.4). A user-id that cannot be read, because it does not
+    come with the message's first frame, is not.
+    """
+    user_id = find_user_id(frame.octets, frame.payload_at, frame.end, is_whole=not frame.more)
+    user = delivery.incoming.session.connection.user or ANONYMOUS
+    if user_id is not None and user_id in (b"", user.encode()):
+        return False
+    address.counters.malformed += 1
+    delivery.discarded = True
+    aborting.abort_all(forwarder, delivery)
+    verdict = router_outcomes.rejected(Condition.UNAUTHORIZED_ACCESS, USER_ID_NOT_ALLOWED)
+    forwarder.settlement.settle(delivery, REJECTED, verdict)
+    return True
 
 
 def reject_malformed(forwarder: Core, address: Address, delivery: Delivery) -> None:

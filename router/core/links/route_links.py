@@ -43,7 +43,8 @@ from router.engine.states import ConnectionState, LinkState
 from router.errors import AmqpError, Scope
 
 if TYPE_CHECKING:
-    from router.core.link_routes.link_routes import Placement, Route
+    from router.core.link_routes.link_routes import Route
+    from router.core.link_routes.placement import Placement
     from router.core.ports import Core
     from router.engine.connection import Connection
     from router.engine.link import Link

@@ -76,6 +76,7 @@ cdef class Producer:
     cdef public int stripe
     cdef public object awaits
     cdef public int enters
+    cdef public bint checks_user_id
 
 @cython.final
 cdef class Consumer:

@@ -257,6 +257,8 @@ class Producer:
         self.awaits: Withholding | None = None
         # whether messages enter the network on its link; -1 until that is known (`sampling`)
         self.enters = -1
+        # whether the user-id of its messages must be empty or the peer's own user
+        self.checks_user_id = False
 
 
 class Consumer:

@@ -1,0 +1,333 @@
+"""Gate of a router: apply its policy to the connections of peers.
+
+The gate decides about each open, counts the connections of each virtual host, and gives each
+connection its access. When the policy is replaced, it judges all connections again: links and
+connections that are no longer allowed are ended, and all others go on.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Final
+
+import attrs
+
+from router.amqp.constants import Condition
+from router.config.vhosts import VhostGroupSettings
+from router.control.policy.policy import (
+    Group,
+    Judgement,
+    Peer,
+    Policy,
+    Vhost,
+    normal_hostname,
+)
+from router.control.policy.vhost_rule import Denial, VhostRule
+from router.core.addresses.access import Access, AccessRule
+from router.core.addresses.link_origins import ANONYMOUS
+from router.core.addresses.tenants import Tenant
+from router.core.links import admission
+from router.engine import opening
+from router.engine.events import ConnectionClosed
+from router.engine.states import ConnectionState
+from router.errors import AmqpError
+
+if TYPE_CHECKING:
+    from router.core.forwarding.forward import Forwarder
+    from router.engine.connection import Connection
+
+# The description is Dispatch's, which programs compare. The reason is logged, not sent.
+CONNECTION_DISALLOWED: Final = "connection disallowed by local policy"
+# Most users and hosts whose connections are listed for one virtual host in management.
+MOST_LISTED: Final = 1000
+
+
+@attrs.define(eq=False)
+class VhostCounts:
+    """Counts of one virtual host. `current` has a connection for each user and host."""
+
+    approved: int = 0
+    denied: int = 0
+    current: int = 0
+    by_user: Counter[str] = attrs.Factory(Counter)
+    by_host: Counter[str] = attrs.Factory(Counter)
+    sessions_denied: int = 0
+    senders_denied: int = 0
+    receivers_denied: int = 0
+    messages_denied: int = 0
+    large_messages_denied: int = 0
+
+    def enter(self, user: str, host: str) -> None:
+        """Count a connection that was allowed."""
+        self.approved += 1
+        self.current += 1
+        self.by_user[user] += 1
+        self.by_host[host] += 1
+
+    def leave(self, user: str, host: str) -> None:
+        """Stop counting a connection that has ended."""
+        self.current -= 1
+        for counter, key in ((self.by_user, user), (self.by_host, host)):
+            counter[key] -= 1
+            if not counter[key]:
+                del counter[key]
+
+    def count(self, denial: Denial) -> None:
+        """Count a refused link or message."""
+        if denial.what == "sender":
+            self.senders_denied += 1
+        elif denial.what == "receiver":
+            self.receivers_denied += 1
+        else:
+            self.messages_denied += 1
+
+
+@attrs.frozen(eq=False)
+class Admitted:
+    """Connection that the gate has let in: its peer, with the virtual host and the group."""
+
+    peer: Peer
+    vhost: Vhost | None
+    group: Group | None
+
+
+class Gate:
+    """Policy at work: it decides about opens, and keeps the counts of virtual hosts.
+
+    `denied` is called with what was refused on a connection, and with the reason.
+    `each_connection` yields the router's connections, while others may come and go.
+    """
+
+    def __init__(
+        self,
+        forwarder: Forwarder,
+        policy: Policy,
+        each_connection: Callable[[], Iterator[Connection]],
+    ) -> None:
+        self.policy = policy
+        self.counts: dict[str, VhostCounts] = {}
+        self.admitted: dict[Connection, Admitted] = {}
+        # refusals of connections for which there is no virtual host, and of all kinds in total
+        self.unknown_denied = 0
+        self.total_denied = 0
+        self.denied: Callable[[Connection, str, str], None] = lambda *_: None
+        self._forwarder = forwarder
+        self._each_connection = each_connection
+        # how many of the admitted connections this router has opened
+        self._outgoing = 0
+        forwarder.on_open = self.admit
+
+    # One connection.
+
+    def admit(self, connection: Connection) -> AmqpError | None:
+        """Decide about a peer's open; give the connection its access, or return the refusal."""
+        settings = connection.settings
+        if not (settings.is_policed or settings.policy_vhost):
+            return None
+        peer = peer_of(connection)
+        judgement = self._judge(connection, peer)
+        refusal = judgement.refusal or self._limit_reached(connection, peer, judgement)
+        tenant = None
+        if not refusal and settings.multi_tenant:
+            name = peer.hostname if judgement.vhost is None else judgement.vhost.name
+            tenant = tenant_named(name)
+            if tenant is None:
+                refusal = f"the host name {name!r} cannot be that of a tenant"
+        if refusal:
+            return self._refuse(connection, judgement, refusal)
+        if tenant is not None:
+            connection.access = connection.access or Access()
+            connection.access.tenant = tenant
+        self._enter(connection, peer, judgement)
+        if judgement.vhost is not None:
+            self.counts_of(judgement.vhost).approved += 1
+        if judgement.group is not None and not connection.is_client:
+            _limit_transport(connection, judgement.group.settings)
+        return None
+
+    def event_received(self, connection: Connection, event: object) -> None:
+        """Stop counting a connection that has ended."""
+        if isinstance(event, ConnectionClosed):
+            self._leave(connection)
+
+    def _judge(self, connection: Connection, peer: Peer) -> Judgement:
+        if not self.policy.settings.enable_vhost_policy:
+            return Judgement(None, None)
+        if connection.is_client:
+            name = connection.settings.policy_vhost
+            return Judgement(None, None) if name is None else self.policy.judge_connector(name)
+        return self.policy.judge(peer)
+
+    def _limit_reached(self, connection: Connection, peer: Peer, judgement: Judgement) -> str:
+        """Return which limit on connections would be exceeded, or an empty text."""
+        if connection.is_client:
+            return ""
+        most = self.policy.settings.max_connections
+        count = len(self.admitted) - self._outgoing
+        if count >= most:
+            return f"{count} connections are open; maxConnections is {most}"
+        vhost, group = judgement.vhost, judgement.group
+        if vhost is None or group is None:
+            return ""
+        counts = self.counts_of(vhost)
+        settings, mine = vhost.settings, group.settings
+        per_user = _first(mine.max_connections_per_user, settings.max_connections_per_user)
+        per_host = _first(mine.max_connections_per_host, settings.max_connections_per_host)
+        limits = (
+            ("maxConnections", counts.current, settings.max_connections, "the vhost"),
+            ("maxConnectionsPerUser", counts.by_user[peer.user], per_user, f"user {peer.user!r}"),
+            ("maxConnectionsPerHost", counts.by_host[peer.host], per_host, f"host {peer.host}"),
+        )
+        for name, count, limit, whose in limits:
+            if count >= limit:
+                return f"{whose} has {count} connections; {name} is {limit}"
+        return ""
+
+    def _enter(self, connection: Connection, peer: Peer, judgement: Judgement) -> None:
+        """Count a connection, and replace what its access allows by what its group may do."""
+        self._leave(connection)
+        vhost, group = judgement.vhost, judgement.group
+        self.admitted[connection] = Admitted(peer, vhost, group)
+        self._outgoing += connection.is_client
+        access: Access | None = connection.access
+        if vhost is not None and group is not None:
+            self.counts_of(vhost).enter(peer.user, peer.host)
+            if access is None:
+                access = connection.access = Access()
+            self._grant(access, connection, vhost, group, peer.user)
+        elif access is not None:
+            access.rules = _without_policy(access)
+            access.max_message_size = 0
+            access.checks_user_id = False
+            access.allows_link_routes = access.allows_admin_status = True
+
+    def _grant(
+        self, access: Access, connection: Connection, vhost: Vhost, group: Group, user: str
+    ) -> None:
+        counts = self.counts_of(vhost)
+
+        def denied(denial: Denial) -> None:
+            counts.count(denial)
+            self._tell(connection, denial)
+
+        access.rules = (VhostRule(group, user, denied), *_without_policy(access))
+        settings = group.settings
+        access.max_message_size = self.policy.max_message_size(vhost, group)
+        access.checks_user_id = not settings.allow_user_id_proxy
+        access.allows_link_routes = settings.allow_dynamic_link_routes
+        access.allows_admin_status = settings.allow_admin_status_update
+
+    def _leave(self, connection: Connection) -> None:
+        admitted = self.admitted.pop(connection, None)
+        if admitted is None:
+            return
+        self._outgoing -= connection.is_client
+        if admitted.vhost is not None:
+            self.counts_of(admitted.vhost).leave(admitted.peer.user, admitted.peer.host)
+
+    def _refuse(self, connection: Connection, judgement: Judgement, reason: str) -> AmqpError:
+        if judgement.vhost is None:
+            self.unknown_denied += 1
+        else:
+            self.counts_of(judgement.vhost).denied += 1
+        self._tell(connection, Denial("connection", reason))
+        return AmqpError(Condition.RESOURCE_LIMIT_EXCEEDED, CONNECTION_DISALLOWED)
+
+    def _tell(self, connection: Connection, denial: Denial) -> None:
+        self.total_denied += 1
+        self.denied(connection, denial.what, denial.reason)
+
+    def counts_of(self, vhost: Vhost) -> VhostCounts:
+        """Return the counts of a virtual host."""
+        return self.counts.setdefault(vhost.name, VhostCounts())
+
+    # All connections.
+
+    def replace(self, policy: Policy) -> None:
+        """Use another policy from now on, and judge all connections again, in later turns."""
+        self.policy = policy
+        for name in [name for name in self.counts if name not in policy.vhosts]:
+            if not self.counts[name].current:
+                del self.counts[name]
+        self._forwarder.turn.deferred.process_each(self._each_connection(), self._judge_again)
+
+    def _judge_again(self, connection: Connection) -> None:
+        """Apply the policy to a connection that was opened before."""
+        if connection.state != ConnectionState.OPENED:
+            return
+        before = self.admitted.get(connection)
+        settings = connection.settings
+        if not (settings.is_policed or settings.policy_vhost):
+            return
+        peer = peer_of(connection) if before is None else before.peer
+        judgement = self._judge(connection, peer)
+        refusal = judgement.refusal
+        access: Access | None = connection.access
+        if not refusal and access is not None and access.tenant is not None:
+            name = peer.hostname if judgement.vhost is None else judgement.vhost.name
+            if tenant_named(name) != access.tenant:
+                refusal = "the connection belongs to another tenant now"
+        if refusal:
+            opening.close(connection, self._refuse(connection, judgement, refusal))
+            return
+        self._enter(connection, peer, judgement)
+        admission.recheck(self._forwarder, connection)
+
+
+def peer_of(connection: Connection) -> Peer:
+    """Return the peer of a connection as a policy sees it.
+
+    The host name is that of the listener's policyVhost, or in the peer's open, or the one that the
+    peer asked for in TLS.
+    """
+    settings = connection.settings
+    hostname = settings.policy_vhost
+    if hostname is None and connection.remote_open is not None:
+        hostname = connection.remote_open.hostname
+    return Peer(
+        hostname or connection.tls_hostname or "",
+        connection.user or ANONYMOUS,
+        connection.name.rpartition(":")[0].strip("[]"),
+    )
+
+
+def tenant_named(hostname: str) -> Tenant | None:
+    """Return the tenant with this host name; None if no address space can have the name.
+
+    The name must not contain a separator of addresses that would make the address spaces of two
+    tenants overlap, nor be the beginning of a name that routers give.
+    """
+    name = normal_hostname(hostname)
+    if not name or "/" in name or name.startswith(("$", "_")) or not name.isprintable():
+        return None
+    return Tenant(name)
+
+
+def _without_policy(access: Access) -> tuple[AccessRule, ...]:
+    return tuple(each for each in access.rules if not isinstance(each, VhostRule))
+
+
+def _first(*values: int | None) -> int:
+    return next(value for value in values if value is not None)
+
+
+def _limit_transport(connection: Connection, group: VhostGroupSettings) -> None:
+    """Lower the limits of a connection whose open is not answered yet."""
+    settings = connection.settings
+    frame_size = min(group.max_frame_size or settings.max_frame_size, settings.max_frame_size)
+    sessions = min(group.max_sessions or settings.channel_max + 1, settings.channel_max + 1)
+    window = group.max_session_window
+    opening.change_settings(
+        connection,
+        attrs.evolve(
+            settings,
+            max_frame_size=frame_size,
+            channel_max=sessions - 1,
+            window_limit=settings.window_limit
+            if window is None
+            else max(1, min(settings.window_limit, window // frame_size)),
+            held_limit_bytes=group.connection_buffer_bytes or settings.held_limit_bytes,
+            management=group.management or settings.management,
+        ),
+    )

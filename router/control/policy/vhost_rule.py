@@ -1,0 +1,94 @@
+"""Rule of a connection's access: what the group of its user may do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+import attrs
+
+from router.amqp.constants import Condition
+from router.core.addresses.phases import FALLBACK_CAPABILITY, WAYPOINT
+from router.errors import AmqpError, Scope
+
+if TYPE_CHECKING:
+    from router.control.policy.policy import Group
+    from router.core.addresses.access import Access, LinkRequest
+
+# The description is Dispatch's, which programs compare. The reason is logged, not sent.
+LINK_DISALLOWED: Final = "link disallowed by local policy"
+COORDINATOR: Final = "$coordinator"
+
+
+@attrs.frozen
+class Denial:
+    """Refusal of a link or message: `what` was refused, and why, for operators."""
+
+    what: str
+    reason: str
+    condition: str = Condition.UNAUTHORIZED_ACCESS
+
+
+@attrs.define(eq=False)
+class VhostRule:
+    """Rule of one connection; `user` is a user in `group`, and `denied` is told of refusals."""
+
+    group: Group
+    user: str
+    denied: Callable[[Denial], None]
+
+    def link_refusal(self, access: Access, request: LinkRequest) -> AmqpError | None:
+        """Return why the peer may not attach a link, or None if it may."""
+        denial = self.judge(access, request)
+        if denial is None:
+            return None
+        self.denied(denial)
+        return AmqpError(denial.condition, LINK_DISALLOWED, Scope.LINK)
+
+    def message_refusal(self, access: Access, name: str) -> AmqpError | None:
+        """Return why an anonymous sender may not send to the address `name`, or None."""
+        if self.group.entry_for(name, self.user, is_sender=True) is not None:
+            return None
+        self.denied(Denial("message", _not_in("targets", name)))
+        return AmqpError(
+            Condition.UNAUTHORIZED_ACCESS,
+            f"the policy does not allow messages to {name}",
+            Scope.LINK,
+        )
+
+    def judge(self, access: Access, request: LinkRequest) -> Denial | None:
+        """Return why a link is refused, without counting the refusal; None if it is allowed."""
+        settings = self.group.settings
+        is_sender = request.is_sender
+        what = "sender" if is_sender else "receiver"
+        held = access.senders if is_sender else access.receivers
+        most = settings.max_senders if is_sender else settings.max_receivers
+        if most is not None and held >= most:
+            limit = "maxSenders" if is_sender else "maxReceivers"
+            reason = f"the connection has {held} links of this kind; {limit} is {most}"
+            return Denial(what, reason, Condition.RESOURCE_LIMIT_EXCEEDED)
+        if request.is_coordinator:
+            allowed = settings.allow_anonymous_sender or self._allows(request, COORDINATOR)
+            return None if allowed else Denial(what, _not_in("targets", COORDINATOR))
+        if any(str(each).startswith(WAYPOINT) for each in request.capabilities):
+            if not settings.allow_waypoint_links:
+                return Denial(what, "allowWaypointLinks is false")
+        if FALLBACK_CAPABILITY in request.capabilities and not settings.allow_fallback_links:
+            return Denial(what, "allowFallbackLinks is false")
+        if request.is_dynamic and not settings.allow_dynamic_source:
+            return Denial(what, "allowDynamicSource is false")
+        if request.address is None:
+            if request.is_dynamic or settings.allow_anonymous_sender:
+                return None
+            return Denial(what, "allowAnonymousSender is false")
+        if self._allows(request, request.address):
+            return None
+        return Denial(what, _not_in("targets" if is_sender else "sources", request.address))
+
+    def _allows(self, request: LinkRequest, name: str) -> bool:
+        found = self.group.entry_for(name, self.user, is_sender=request.is_sender)
+        return found is not None
+
+
+def _not_in(attribute: str, name: str) -> str:
+    return f"{attribute} does not contain {name!r}"
