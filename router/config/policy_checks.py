@@ -61,13 +61,6 @@ def _groups(configuration: Configuration, _: Data) -> Iterator[Finding]:
                         shown=True,
                         concerns=((*there, key),),
                     )
-            if not group.remote_hosts and name != CONNECTOR_GROUP:
-                yield Finding(
-                    there,
-                    "lets nobody in, because it has no remoteHosts",
-                    'give the hosts of its users, or "*" for all',
-                    concerns=((*there, "remoteHosts"),),
-                )
 
 
 def _users(vhost: VhostSettings, here: Path) -> Iterator[Finding]:

@@ -33,6 +33,8 @@ from router.management.requests import FORBIDDEN, Refused
 # others. Requests to read need a few kilobytes; a CREATE may contain many entities.
 MAX_CHANGE_BYTES: Final = 2 * 2**20
 MAX_READ_BYTES: Final = 65536
+# Dispatch's words for the close of a connection that management ends.
+FORCED_WORDS: Final = "Connection forced-closed by management request"
 
 # Operations that change nothing, by name and by prefix. Any other operation may change the router.
 READ_ONLY_OPERATIONS: Final = frozenset({"QUERY", "READ", "EXPLAIN"})
@@ -84,6 +86,15 @@ def rights_of(pumps: Mapping[int, ConnectionRecord], requester: Requester) -> st
 def is_read_only(operation: str) -> bool:
     """Return whether an operation, named in upper case, changes nothing."""
     return operation in READ_ONLY_OPERATIONS or operation.startswith(READ_ONLY_PREFIX)
+
+
+def check_admin_status(pumps: Mapping[int, ConnectionRecord], requester: int | None) -> None:
+    """Raise Refused with 403 if the policy does not let a requester close connections."""
+    pump = None if requester is None else pumps.get(requester)
+    access = None if pump is None else pump.connection.access
+    if access is not None and not access.allows_admin_status:
+        reason = "the policy does not allow the connection's group to close connections"
+        raise Refused(FORBIDDEN, f"{reason}: allowAdminStatusUpdate is false")
 
 
 def check(pumps: Mapping[int, ConnectionRecord], requester: Requester, operation: str) -> None:

@@ -20,6 +20,7 @@ from router.config.model import ENTITIES, Configuration, Entity
 from router.engine.deferred import grow_old, pop_from_end
 from router.errors import AmqpError
 from router.management import connection_link_routes
+from router.management.access import FORCED_WORDS, check_admin_status
 from router.management.configuration_operations import (
     configurable_of,
     requester_name,
@@ -393,9 +394,8 @@ async def _update_connection(
         now_traced = router.observed.tracer.is_logged(view.pump)
         found = FoundEntity(CONNECTION, attrs.evolve(view, logs_frames=now_traced))
     if status == DELETED:
-        # Dispatch's words
-        reason = "Connection forced-closed by management request"
-        router.close(view, AmqpError(Condition.CONNECTION_FORCED, reason))
+        check_admin_status(router.observed.pumps, router.requester_number)
+        router.close(view, AmqpError(Condition.CONNECTION_FORCED, FORCED_WORDS))
     return Answer({**found.attributes(), "adminStatus": status})
 
 

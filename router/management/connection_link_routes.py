@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from router.core.addresses.access import tenant_of
 from router.core.link_routes.route_outlets import LinkRouteRule
 from router.management.entities.link_routes import CONNECTION_LINK_ROUTE, ConnectionLinkRoute
 from router.management.request_settings import Given, known_attribute, setting_value
-from router.management.requests import BAD_REQUEST, Refused
+from router.management.requests import BAD_REQUEST, FORBIDDEN, Refused
 from router.management.views import RouterView
 
 # Maximum number of link routes that one connection can have.
@@ -25,11 +26,19 @@ def create(router: RouterView, given: Given) -> ConnectionLinkRoute:
     pump = router.observed.pumps.get(router.requester_number or 0)
     if pump is None or router.control is None:
         raise Refused(BAD_REQUEST, "the connection that requested the link route is closed")
+    access = pump.connection.access
+    if access is not None and not access.allows_link_routes:
+        reason = "the policy does not allow link routes to the connection's group"
+        raise Refused(FORBIDDEN, f"{reason}: allowDynamicLinkRoutes is false")
     values = {name: _value(name, value) for name, value in given.items() if value is not None}
     for name in ("pattern", "direction"):
         if name not in values:
             raise Refused(BAD_REQUEST, f"a link route needs the attribute {name}")
     pattern, direction = str(values["pattern"]), str(values["direction"])
+    tenant = tenant_of(pump.connection)
+    if tenant:
+        # a tenant's container serves the addresses of its tenant only
+        pattern = f"{tenant}/{pattern.lstrip('/')}"
     name = str(values.get("name", f"{direction}/{pattern}"))
     routing, scope = router.control.link_routes, pump.connection
     mine = routing.requested_by(scope)

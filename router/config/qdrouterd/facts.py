@@ -94,7 +94,7 @@ _ENDPOINT: Final[Mapping[str, Attribute]] = {
         meaning="messages are not written to the log; `trioute trace` shows them",
         old="logMessage",
     ),
-    "policyVhost": Attribute(fate="guard", meaning="access to addresses through it is not checked"),
+    "policyVhost": Attribute(),
     "openProperties": Attribute("table"),
 }
 
@@ -170,9 +170,7 @@ ENTITIES: Final[Mapping[str, Entity]] = {
             "requireSsl": Attribute("boolean", False),
             "trustedCertsFile": Attribute(old="trustedCerts", had_no_effect=True),
             "initialHandshakeTimeoutSeconds": Attribute("integer", 0),
-            "multiTenant": Attribute(
-                "boolean", False, "guard", "all tenants have the same addresses, and meet there"
-            ),
+            "multiTenant": Attribute("boolean", False),
             "failoverUrls": Attribute(old="failoverList"),
             "http": Attribute("boolean", False),
             "healthz": Attribute("boolean", True),
@@ -284,27 +282,14 @@ ENTITIES: Final[Mapping[str, Entity]] = {
     "policy": Entity(
         {
             "name": _NAME,
-            "maxConnections": Attribute(
-                "integer", 65535, "guard", "the number of connections is not limited"
-            ),
-            "maxMessageSize": Attribute(
-                "integer", 0, "guard", "the size of messages is not limited"
-            ),
-            "enableVhostPolicy": Attribute(
-                "boolean", False, "guard", "access to addresses is not checked"
-            ),
-            "enableVhostNamePatterns": Attribute(
-                "boolean", False, "harmless", "it only concerns the names of vhosts"
-            ),
-            "policyDir": Attribute(
-                fate="harmless", meaning="it only says where further vhosts are"
-            ),
-            "defaultVhost": Attribute(
-                default="$default", fate="harmless", meaning="it only names a vhost"
-            ),
+            "maxConnections": Attribute("integer", 65535),
+            "maxMessageSize": Attribute("integer", 0),
+            "enableVhostPolicy": Attribute("boolean", False),
+            "enableVhostNamePatterns": Attribute("boolean", False),
+            "policyDir": Attribute(meaning="its vhosts are not read"),
+            "defaultVhost": Attribute(default="$default"),
         },
         repeated=False,
-        meaning="its contents are not used",
     ),
     "vhost": Entity(
         {
@@ -314,11 +299,10 @@ ENTITIES: Final[Mapping[str, Entity]] = {
             "maxConnections": Attribute("integer", 65535),
             "maxConnectionsPerUser": Attribute("integer", 65535),
             "maxConnectionsPerHost": Attribute("integer", 65535),
+            "maxMessageSize": Attribute("integer"),
             "allowUnknownUser": Attribute("boolean", False),
             "groups": Attribute("table"),
         },
-        fate="harmless",
-        meaning="vhosts are used only with policy.enableVhostPolicy",
     ),
     "console": Entity(
         {

@@ -15,6 +15,7 @@ from router.config.mistakes import InvalidConfiguration, Mistake, Path as DataPa
 from router.config.model import Configuration
 from router.config.qdrouterd.document import Document
 from router.config.qdrouterd.json_form import read_json
+from router.config.qdrouterd.policies import with_policy_folder
 from router.config.qdrouterd.report import Report
 from router.config.qdrouterd.sections import read_sections
 from router.config.qdrouterd.syntax import Syntax
@@ -56,6 +57,7 @@ def parse_dispatch(
     secure than the file requires are also mistakes, unless `weaker_security` is true.
     """
     document = (read_json if syntax == "json" else read_sections)(text, source)
+    document = with_policy_folder(document, folder, source)
     made = translate(document, source)
     remarks = tuple(sorted(made.remarks, key=lambda remark: remark.line))
     report = Report(source, remarks, made.log_file, weaker_security)

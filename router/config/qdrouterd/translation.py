@@ -30,6 +30,7 @@ from router.config.qdrouterd.old_names import (
     is_old,
     replace_old_entity,
 )
+from router.config.qdrouterd.policies import adapt_vhost
 from router.config.qdrouterd.report import Remark, Sort
 from router.config.qdrouterd.table import Table
 from router.config.qdrouterd.values import read_value, to_file_value
@@ -70,11 +71,6 @@ def translate(document: Document, source: str) -> Translation:
     """Translate a Dispatch file; mistakes are returned in the result, not raised."""
     translator = _Translator(source)
     translator.made.mistakes.extend(document.mistakes)
-    # before the rest, because a vhost may precede the policy
-    for section in document.sections:
-        if section.name == "policy" and "enableVhostPolicy" in section.given:
-            asked = section.given["enableVhostPolicy"].value
-            translator.asks_for_policy = str(asked).lower() in ("yes", "true", "on")
     for section in document.sections:
         translator.section(section)
     translator.finish()
@@ -91,7 +87,6 @@ class _Translator:
         self.single: dict[str, Table] = {}
         self.alone: set[str] = set()
         self.auto_link_names = AutoLinkNames()
-        self.asks_for_policy = False
 
     def section(self, written: Section) -> None:
         name = _name(written.name)
@@ -187,10 +182,8 @@ class _Translator:
             for key, value in table.values.items():
                 self.without(table, key, value, entity.attributes[key])
         elif table.values:
-            sort, text = _sort(entity.fate), entity.meaning
-            if table.name == "vhost" and self.asks_for_policy:
-                sort, text = "guard", "its access rules are not checked"
-            self.remark(sort, table.section.line, _shown_name(table), text)
+            sort, line = _sort(entity.fate), table.section.line
+            self.remark(sort, line, _shown_name(table), entity.meaning)
 
     def keep(self, table: Table, entity: facts.Entity | None, ours: OurEntity) -> None:
         """Translate an entity that this router has."""
@@ -202,6 +195,9 @@ class _Translator:
                 return
         elif table.name == "sslProfile":
             adapt_profile(table, fields, self.remark)
+        elif table.name == "vhost":
+            for path, value, refused in adapt_vhost(table, self.remark):
+                self.refused(table.given.get("groups"), path, refused, value)
         for key, value in table.values.items():
             attribute = entity.attributes.get(key) if entity is not None else None
             if attribute is not None and attribute.had_no_effect:

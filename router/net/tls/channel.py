@@ -52,6 +52,12 @@ class TlsFailed(Exception):
         super().__init__(reason)
 
 
+class ServerSide(ssl.SSLObject):
+    """Server's side of TLS, with the host name that the peer asked for (SNI)."""
+
+    requested_host: str | None = None
+
+
 class Phase(Enum):
     """Phase of a connection's TLS layer."""
 
@@ -134,6 +140,11 @@ class TlsChannel:
         assert version is not None
         assert cipher is not None
         return Security(version, cipher[0], cipher[2])
+
+    @property
+    def requested_host(self) -> str | None:
+        """Return the host name that the peer asked for (SNI), in lower case; None without one."""
+        return self._tls.requested_host if isinstance(self._tls, ServerSide) else None
 
     def peer_certificate(self) -> bytes | None:
         """Return the peer's verified certificate in DER form, or None if it sent none."""

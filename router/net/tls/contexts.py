@@ -10,6 +10,7 @@ from router.config.listeners import ClientCertificate
 from router.config.secret import SecretUnavailable
 from router.config.ssl_profiles import SslProfileSettings
 from router.errors import ConfigurationError
+from router.net.tls.channel import ServerSide
 
 _VERSIONS: Final = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 _VERIFY: Final = {
@@ -43,6 +44,7 @@ def server_context(
     taken from `profile`. Reads files, so call this in a thread. Raises `ProfileUnusable`.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.sslobject_class = ServerSide
     _set_rules(context, profile)
     _load_certificate(context, certificate_of or profile)
     if client_certificate != "none":

@@ -13,7 +13,7 @@ import attrs
 from router.config.connectors import ConnectorSettings
 from router.config.listeners import ListenerSettings
 from router.config.ssl_profiles import SslProfileSettings
-from router.net.tls.channel import TlsChannel
+from router.net.tls.channel import ServerSide, TlsChannel
 from router.net.tls.contexts import ProfileUnusable, client_context, server_context
 
 Stamps = tuple[tuple[str, int, int, int], ...]
@@ -98,8 +98,7 @@ def load_server_tls(
         for host in certificate.host_names:
             # of several certificates for a host, the first one counts
             by_host.setdefault(host, context)
-    if len(contexts) > 1:
-        contexts[0].sni_callback = _choose(by_host)
+    contexts[0].sni_callback = _choose(by_host)
     user_names: Mapping[str, str] = {}
     if main.uid_name_mapping_file is not None:
         with _naming(names[0]):
@@ -185,14 +184,16 @@ def _naming(name: str) -> Iterator[None]:
 
 
 def _choose(by_host: Mapping[str, ssl.SSLContext]) -> SniCallback:
-    """Return a callback that sets the context of the host that a peer names (SNI)."""
+    """Return a callback that notes the host that a peer names (SNI), and sets its context."""
 
     def choose(tls: ssl.SSLObject, host: str | None, _: ssl.SSLContext) -> None:
         if host is None:
             return
         host = host.lower()
+        if isinstance(tls, ServerSide):
+            tls.requested_host = host
         found = by_host.get(host) or by_host.get(f"*.{host.partition('.')[2]}")
-        if found is not None:
+        if found is not None and found is not tls.context:
             tls.context = found
 
     return choose
