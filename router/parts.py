@@ -95,11 +95,9 @@ class Parts:
         # do all deferred work now, as no connection waits yet
         while self.hub.turn.deferred.step():
             pass
-        self.gate = Gate(
-            self.hub.forwarder,
-            Policy(configuration.policy, configuration.vhosts),
-            self.hub.each_connection,
-        )
+        policy = Policy(configuration.policy, configuration.vhosts)
+        self.hub.provide_for(policy.largest_frame)
+        self.gate = Gate(self.hub.forwarder, policy, self.hub.each_connection)
         self.hub.listeners.append(self.gate.event_received)
         self.hub.listeners.append(self.control.event_received)
         self.hub.timer_callbacks.append(self.control.tick)

@@ -61,6 +61,7 @@ def apply_settings(running: Running, changes: Changes) -> None:
     elif changes.auto_links is not None:
         running.control.auto_links.change(*changes.auto_links)
     if changes.policy is not None:
+        running.hub.provide_for(changes.policy.largest_frame)
         running.gate.replace(changes.policy)
     entities = {entity for entity, _ in changes.fields}
     if entities & {"router", "connector"}:

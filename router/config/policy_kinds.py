@@ -65,6 +65,20 @@ def address_patterns() -> Kind:
     return _with_words(_listed("patterns", _has_user_at_an_end), words)
 
 
+def host_name() -> Kind:
+    """Return the kind for the host name of a virtual host, which may be empty."""
+    words = "a host name without spaces, or an empty text"
+
+    def read(value: object) -> str:
+        if not isinstance(value, str) or len(value) > _LONGEST:
+            raise ValueNotAllowed(words)
+        if " " in value or not value.isprintable():
+            raise ValueNotAllowed(words)
+        return value
+
+    return Kind(words, read)
+
+
 def host_names() -> Kind:
     """Return the kind for lists of host names, or of patterns of host names."""
     return _listed("host names", lambda text: " " not in text)

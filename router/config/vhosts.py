@@ -264,9 +264,10 @@ class VhostSettings:
     hostname: str | None = attrs.field(
         default=None,
         metadata=setting(
-            kinds.text(255, spaces=False),
-            "The host name in the opens of its peers. With enableVhostNamePatterns, a pattern of "
-            "names, in which * stands for one part of a name and # for any number.",
+            policy_kinds.host_name(),
+            "The host name in the opens of its peers; empty for peers that give none. With "
+            "enableVhostNamePatterns, a pattern of names, in which * stands for one part of a name "
+            "and # for any number.",
             default="none; it is required",
             required=True,
         ),

@@ -130,10 +130,9 @@ class Gate:
         refusal = judgement.refusal or self._limit_reached(connection, peer, judgement)
         tenant = None
         if not refusal and settings.multi_tenant:
-            name = peer.hostname if judgement.vhost is None else judgement.vhost.name
-            tenant = tenant_named(name)
+            tenant = tenant_of(peer, judgement)
             if tenant is None:
-                refusal = f"the host name {name!r} cannot be that of a tenant"
+                refusal = f"the host name {peer.hostname!r} cannot be that of a tenant"
         if refusal:
             return self._refuse(connection, judgement, refusal)
         if tenant is not None:
@@ -265,8 +264,7 @@ class Gate:
         refusal = judgement.refusal
         access: Access | None = connection.access
         if not refusal and access is not None and access.tenant is not None:
-            name = peer.hostname if judgement.vhost is None else judgement.vhost.name
-            if tenant_named(name) != access.tenant:
+            if tenant_of(peer, judgement) != access.tenant:
                 refusal = "the connection belongs to another tenant now"
         if refusal:
             opening.close(connection, self._refuse(connection, judgement, refusal))
@@ -292,13 +290,15 @@ def peer_of(connection: Connection) -> Peer:
     )
 
 
-def tenant_named(hostname: str) -> Tenant | None:
-    """Return the tenant with this host name; None if no address space can have the name.
+def tenant_of(peer: Peer, judgement: Judgement) -> Tenant | None:
+    """Return the tenant that a peer belongs to; None if no address space can have its name.
 
-    The name must not contain a separator of addresses that would make the address spaces of two
-    tenants overlap, nor be the beginning of a name that routers give.
+    The tenant has the name of the virtual host or, without a policy, the peer's host name. It must
+    not contain a separator that would make the address spaces of two tenants overlap, nor be the
+    beginning of a name that routers give.
     """
-    name = normal_hostname(hostname)
+    vhost = judgement.vhost
+    name = normal_hostname(peer.hostname) if vhost is None else vhost.name
     if not name or "/" in name or name.startswith(("$", "_")) or not name.isprintable():
         return None
     return Tenant(name)
@@ -313,10 +313,10 @@ def _first(*values: int | None) -> int:
 
 
 def _limit_transport(connection: Connection, group: VhostGroupSettings) -> None:
-    """Lower the limits of a connection whose open is not answered yet."""
+    """Set the limits of a connection whose open is not answered yet."""
     settings = connection.settings
-    frame_size = min(group.max_frame_size or settings.max_frame_size, settings.max_frame_size)
-    sessions = min(group.max_sessions or settings.channel_max + 1, settings.channel_max + 1)
+    frame_size = group.max_frame_size or settings.max_frame_size
+    sessions = group.max_sessions or settings.channel_max + 1
     window = group.max_session_window
     opening.change_settings(
         connection,
@@ -324,9 +324,7 @@ def _limit_transport(connection: Connection, group: VhostGroupSettings) -> None:
             settings,
             max_frame_size=frame_size,
             channel_max=sessions - 1,
-            window_limit=settings.window_limit
-            if window is None
-            else max(1, min(settings.window_limit, window // frame_size)),
+            window_limit=settings.window_limit if window is None else max(1, window // frame_size),
             held_limit_bytes=group.connection_buffer_bytes or settings.held_limit_bytes,
             management=group.management or settings.management,
         ),

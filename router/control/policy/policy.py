@@ -65,6 +65,12 @@ class Vhost:
     groups: dict[str, Group]
     group_names: dict[str, str]
 
+    @property
+    def largest_frame(self) -> int:
+        """Return the largest maxFrameSize of its groups, in octets; 0 if no group has one."""
+        sizes = (each.settings.max_frame_size or 0 for each in self.groups.values())
+        return max(sizes, default=0)
+
     def group_of(self, user: str, groups: frozenset[str]) -> Group | None:
         """Return the group of a user, or None if the user is in none.
 
@@ -103,6 +109,8 @@ class Policy:
                 self._by_hostname[normal_hostname(hostname)] = vhost
                 if settings.enable_vhost_name_patterns:
                     self._patterns.add(normal_hostname(hostname), vhost)
+        # the largest maxFrameSize of all groups, in octets; 0 if no group has one
+        self.largest_frame = max((each.largest_frame for each in self.vhosts.values()), default=0)
 
     def vhost_of(self, hostname: str) -> Vhost | None:
         """Return the virtual host for a host name, which may be the default one; None without."""

@@ -28,6 +28,7 @@ from router.core.model.address import HERE, MESH, NO_TREE, Consumer, Producer
 from router.engine import attaching, opening
 from router.engine.events import (
     ConnectionClosed,
+    ConnectionOpened,
     LinkAttached,
     LinkAttachReceived,
     LinkDetached,
@@ -70,6 +71,10 @@ def event_received(forwarder: Core, connection: Connection, event: object) -> No
         forwarder.suspended.connection_closed(forwarder, connection)
         if connection.access is not None:
             connection.access.closed()
+    elif isinstance(event, ConnectionOpened) and connection.is_client:
+        refusal = forwarder.on_open(connection)
+        if refusal is not None:
+            opening.close(connection, refusal)
     elif isinstance(event, OpenReceived):
         refusal = forwarder.table.redirects.error_for_connection(event.remote_open.hostname)
         if refusal is None:
