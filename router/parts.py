@@ -60,6 +60,7 @@ class Parts:
             self._dynamic_name,
             configured_redirects(configuration.redirects),
         )
+        self.table.place = f"{self._place}/"
         frame_sizes = [
             *(listener.max_frame_size for listener in configuration.listeners),
             *(connector.max_frame_size for connector in configuration.connectors),

@@ -87,6 +87,7 @@ class _Translator:
         self.single: dict[str, Table] = {}
         self.alone: set[str] = set()
         self.auto_link_names = AutoLinkNames()
+        self.addresses: set[tuple[object, object]] = set()
 
     def section(self, written: Section) -> None:
         name = _name(written.name)
@@ -212,6 +213,8 @@ class _Translator:
             self.fill(table, entity, fields)
         if table.name == "autoLink":
             self.tell_apart(table)
+        elif table.name == "address" and self.repeats_address(table):
+            return
         if kept is not table:
             # the entity occurs once, but an old entity may add attributes to it: combine both
             kept.data = {**table.data, **kept.data}
@@ -220,6 +223,16 @@ class _Translator:
         else:
             self.made.tables.append(table)
         self.place(kept, ours)
+
+    def repeats_address(self, table: Table) -> bool:
+        """Report an address that an earlier section covers, and return whether there is one."""
+        covered = table.data.get("prefix"), table.data.get("pattern")
+        if covered not in self.addresses:
+            self.addresses.add(covered)
+            return False
+        text = "repeats an earlier address, which counts, as in Dispatch"
+        self.remark("changed", table.section.line, format_path(table.place), text)
+        return True
 
     def tell_apart(self, table: Table) -> None:
         """Give a repeated auto-link its own name: it is a separate link, as in Dispatch."""

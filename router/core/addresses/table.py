@@ -36,6 +36,8 @@ MAX_WORD = 32
 # one step, name by name, which takes some 40 ms for 90,000 names where memory is slow
 # (docs/decisions/0038-changes-under-traffic.md).
 MOST_IN_A_TABLE = 20_000
+# Beginning of the names of addresses that are at one router alone, as its own clients know them.
+LOCAL = "_local/"
 _AUTHORITY = re.compile(r"^amqps?:(//[^/]*)?/?", re.IGNORECASE)
 
 
@@ -82,6 +84,9 @@ class AddressTable:
         # names of nodes that are the router's own, each with the main name of its node
         self._own_nodes: dict[str, str] = {}
         self._new_name = new_name
+        # what stands for the prefix `_local/` in names: the prefix by which other routers know the
+        # addresses of this router alone
+        self.place = ""
         # total counts of addresses that are no longer in use; addresses whose keys are in `kept`
         # have separate counts
         self.retired = Counters()
@@ -107,6 +112,15 @@ class AddressTable:
             return treatment
         self._closed.discard(address.key)
         return BALANCED if address.phase == FALLBACK else treatment
+
+    def whole_name(self, name: str) -> str:
+        """Return the name by which all routers know an address of this router alone (`_local/`).
+
+        Any other name is returned unchanged.
+        """
+        if self.place and name.startswith(LOCAL):
+            return self.place + name[len(LOCAL) :]
+        return name
 
     def addresses(self) -> Iterator[Address]:
         """Return an iterator over the addresses in use now."""
@@ -266,7 +280,7 @@ class AddressTable:
         or the result of `phase_of`. If `is_fallback`, the link belongs to the fallback, and `phase`
         is ignored.
         """
-        name = address_name(text)
+        name = self.whole_name(address_name(text))
         key = key_of(name, FALLBACK if is_fallback else phase)
         address = self._used(key)
         if address is None and key in self._own_nodes:
@@ -333,7 +347,7 @@ class AddressTable:
         but not in use. `phase` is the phase of the address; 0 stands for the phase at which senders
         attach.
         """
-        key = name = address_name(text)
+        key = name = self.whole_name(address_name(text))
         if phase or self.rules.ingress_phased:
             key = key_of(name, phase or self.phase_of(name, is_sender=True))
         address = self._in_use.get(key)
