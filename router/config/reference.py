@@ -14,6 +14,7 @@ import attrs
 from router.config.mistakes import format_value
 from router.config.model import ENTITIES, Entity
 from router.config.setting import Field, file_name, setting_of
+from router.config.vhosts import VhostGroupSettings
 
 _HEAD = """\
 # Configuration
@@ -35,6 +36,12 @@ def format_reference() -> str:
 def _page() -> Iterator[str]:
     yield _HEAD
     yield from format_entities(ENTITIES)
+    yield "## vhost.groups"
+    yield ""
+    about = inspect.cleandoc(VhostGroupSettings.__doc__ or "")
+    yield f"{about} Written `[vhost.groups.NAME]` after its `[[vhost]]`, once for each group."
+    yield ""
+    yield from _table(VhostGroupSettings)
 
 
 def format_entities(entities: Iterable[Entity]) -> Iterator[str]:
@@ -53,11 +60,15 @@ def format_entities(entities: Iterable[Entity]) -> Iterator[str]:
         )
         yield f"{_about(entity)} Written {often}"
         yield ""
-        yield "| Attribute | Meaning | Default | Allowed |"
-        yield "|---|---|---|---|"
-        for field in attrs.fields(entity.settings):
-            yield _row(field)
-        yield ""
+        yield from _table(entity.settings)
+
+
+def _table(settings: type[attrs.AttrsInstance]) -> Iterator[str]:
+    yield "| Attribute | Meaning | Default | Allowed |"
+    yield "|---|---|---|---|"
+    for field in attrs.fields(settings):
+        yield _row(field)
+    yield ""
 
 
 def _row(field: Field) -> str:

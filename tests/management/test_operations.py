@@ -90,7 +90,7 @@ def test_a_base_means_all_that_extend_it() -> None:
 
 
 def test_what_dispatch_knows_and_this_router_does_not_is_left_out() -> None:
-    body = query(["name", "multiTenant", "port"], entityType="listener")
+    body = query(["name", "saslPlugin", "port"], entityType="listener")
     assert body["attributeNames"] == ["name", "port"]
 
 

@@ -110,8 +110,8 @@ def test_new_settings_are_made_of_what_tools_send(
         (LISTENER, {"x" * 10_000: 1}, "listener has no attribute 'xxx"),
         (
             LISTENER,
-            {"multiTenant": 1},
-            "this router does not support Dispatch's attribute multiTenant",
+            {"saslPlugin": 1},
+            "this router does not support Dispatch's attribute saslPlugin",
         ),
         (LISTENER, {"port": "x"}, 'port: "x" is not allowed; give a whole number from 0'),
         (LISTENER, {"port": 65536}, "port: 65536 is not allowed"),

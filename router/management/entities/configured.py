@@ -103,8 +103,8 @@ LISTENER: Final = _type(
     "listener",
     _place("listener"),
     _name,
-    *("saslPlugin", "trustedCertsFile", "multiTenant", "websockets", "httpRootDir"),
-    *("messageLoggingComponents", "policyVhost"),
+    *("saslPlugin", "trustedCertsFile", "websockets", "httpRootDir"),
+    "messageLoggingComponents",
 )
 
 CONNECTOR: Final = _type(
@@ -113,7 +113,7 @@ CONNECTOR: Final = _type(
     "connector",
     _place("connector"),
     _name,
-    *("messageLoggingComponents", "policyVhost"),
+    "messageLoggingComponents",
     live=CONNECTOR_STATE,
 )
 

@@ -72,12 +72,12 @@ def test_nobody_is_let_in_by_mistake(lines: list[str]) -> None:
     assert table["authenticatePeer"] is False
 
 
-@pytest.mark.parametrize("key", ["saslPlugin", "policyVhost"])
+@pytest.mark.parametrize("key", ["saslPlugin"])
 def test_what_keeps_a_listener_secure_is_guarded(key: str) -> None:
     assert endpoint("listener", f"{key}: x")[1] == [("guard", key)]
 
 
-@pytest.mark.parametrize("key", ["requireSsl", "requireEncryption", "multiTenant"])
+@pytest.mark.parametrize("key", ["requireSsl", "requireEncryption"])
 def test_flags_that_keep_a_listener_secure_are_guarded(key: str) -> None:
     assert endpoint("listener", f"{key}: yes")[1] == [("guard", key)]
     assert endpoint("listener", f"{key}: no")[1] == []

@@ -91,7 +91,7 @@ def test_roles_that_a_mode_does_not_have(mode: str, role: str) -> None:
 
 
 def test_less_security_has_to_be_asked_for() -> None:
-    text = "listener {\nmultiTenant: yes\nrequireSsl: yes\n}\n"
+    text = "listener {\nsaslPlugin: p\nrequireSsl: yes\n}\n"
     with pytest.raises(InvalidDispatch, match=FLAG) as refused:
         moved(text)
     assert [mistake.line for mistake in refused.value.mistakes] == [2, 3]

@@ -106,11 +106,6 @@ def test_defaults_are_said_once() -> None:
             ["allowRedirect: yes"],
             ["f:2: connector[0].allowRedirect true: had no effect in Dispatch, and has none"],
         ),
-        (
-            "listener",
-            ["multiTenant: yes"],
-            ["f:2: listener[0].multiTenant true: all tenants have the same addresses"],
-        ),
         ("listener", ["multiTenant: no", "cost: 1", "requireSsl: no"], []),
         (
             "listener",
@@ -127,17 +122,13 @@ def test_defaults_are_said_once() -> None:
             ["maxFrameSize: 5"],
             ["f:2: listener[0].maxFrameSize 5: taken as 512"],
         ),
+        ("policy", ["enableVhostPolicy: yes", "maxConnections: 65535"], []),
+        ("vhost", ["id: h"], ["f:2: vhost[0].id: is now called hostname"]),
         (
-            "policy",
-            ["enableVhostPolicy: no", "policyDir: /etc/p"],
-            ['f:3: policy.policyDir "/etc/p": it only says where'],
+            "address",
+            ["prefix: a", "}", "address {", "prefix: a"],
+            ["f:4: address[1]: repeats an earlier address, which counts"],
         ),
-        (
-            "policy",
-            ["enableVhostPolicy: yes", "maxConnections: 65535"],
-            ["f:2: policy.enableVhostPolicy true: access to addresses is not checked"],
-        ),
-        ("vhost", ["hostname: h#1"], ["f:1: vhost[0] (h#1): vhosts are used only with"]),
         ("fixedAddress", ["prefix: a"], ["f:1: fixedAddress: is an entity from before Dispatch"]),
         ("router", ["id: A", "id: B"], ["f:3: router.id: is given twice; the last counts"]),
         ("router", ["id: A#B"], ["f:2: router.id: continues after a #"]),
@@ -213,11 +204,20 @@ def test_null_is_left_out_of_properties() -> None:
     assert said(made, "missing")[0].startswith("f:2: listener[0].openProperties: null is left out")
 
 
-def test_vhosts_count_where_policy_is_asked_for() -> None:
-    vhost = "vhost {\nhostname: h\n}\n"
-    for word, sort in {"yes": "guard", "no": "ignored"}.items():
-        made = translated(f"{vhost}policy {{\nenableVhostPolicy: {word}\n}}\n")
-        assert {each.sort for each in made.remarks if each.line == 1} == {sort}
+def test_limits_of_groups_that_are_zero_are_no_limits() -> None:
+    group = '{ "users": "a, b", "maxSessions": 0, "maxSenders": "3", "allowDynamicSource": "true" }'
+    made = one("vhost", "hostname: h", f'groups: {{ "g": {group} }}')
+    assert made.mistakes == []
+    assert made.data["vhost"][0]["groups"] == {
+        "g": {"users": "a, b", "maxSenders": 3, "allowDynamicSource": True}
+    }
+
+
+def test_mistakes_in_groups_have_their_places() -> None:
+    made = one("vhost", "hostname: h", 'groups: { "g": { "maxSenders": "many", "odd": 1 } }')
+    (mistake,) = made.mistakes
+    assert str(mistake).startswith('f:3: vhost[0].groups.g.maxSenders: "many" is not allowed')
+    assert said(made, "ignored")[1].startswith("f:3: vhost[0].groups.g.odd 1: is not an attribute")
 
 
 def test_a_port_by_name() -> None:
