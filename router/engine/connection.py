@@ -53,8 +53,6 @@ MAPPED = int(SessionState.MAPPED)
 BEGIN = int(Descriptor.BEGIN)
 
 FRAME_HEADER_BYTES = 8
-# the frame size of SASL frames cannot be negotiated (section 5.3.1)
-SASL_MAX_FRAME_BYTES = opening.MIN_MAX_FRAME_SIZE
 
 # How much work is done for one read before other connections have their turn, counted in
 # per-message frames. One read contains no more of these, but a disposition of thirty octets can
@@ -84,6 +82,8 @@ class Connection:
         self.number = 0
         self.user: str | None = None
         self.mechanism: str | None = None
+        # groups of the user, for authorization
+        self.groups: frozenset[str] = frozenset()
         # whether a SASL challenge is unanswered
         self.challenged = False
         # whether TLS is used; and the user that the peer's certificate stands for, for EXTERNAL
@@ -94,7 +94,8 @@ class Connection:
         self.owner: Any = None
         self.state = int(ConnectionState.START)
         self.phase = HEADER
-        # octets after a SASL init wait until its outcome is decided
+        # octets after a SASL init wait until its outcome is decided; so do those after an open that
+        # is held back (`opening.hold_open`)
         self.paused = False
         # there is so much work that other connections have their turn before the rest is done
         self.is_behind = False
@@ -115,6 +116,8 @@ class Connection:
         self.flow = FlowFrame()
         self.frame_end = 0
         self.max_frame_size = settings.max_frame_size
+        # the frame size of SASL frames cannot be negotiated (section 5.3.1)
+        self.sasl_frame_bytes = settings.sasl_frame_bytes
         self.remote_max_frame_size = 512
         self.remote_open: Any = None
         self.local_open: Any = None
@@ -269,7 +272,7 @@ class Connection:
             headers.header_received(self, bytes(memoryview(view)[at : at + FRAME_HEADER_BYTES]))
             return at + FRAME_HEADER_BYTES
         phase = self.phase
-        limit = self.max_frame_size if phase == AMQP else SASL_MAX_FRAME_BYTES
+        limit = self.max_frame_size if phase == AMQP else self.sasl_frame_bytes
         while end - at >= FRAME_HEADER_BYTES:
             size = octets.read_u32(view, at)
             doff = view[at + 4] * 4
