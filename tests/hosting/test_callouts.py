@@ -38,7 +38,7 @@ SASL = 1
 SOURCE = """
 @attrs.frozen(kw_only=True, field_transformer=plugin.checked)
 class Settings:
-    kind: str = attrs.field(default="", metadata=plugin.setting(plugin.text(9), "A kind."))
+    kind: str = attrs.field(default="old", metadata=plugin.setting(plugin.text(9), "A kind."))
 
 class Asking(plugin.Plugin):
     "Knows a few users."
