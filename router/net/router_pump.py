@@ -21,13 +21,13 @@ from router.net.callouts import Attempt, CalloutFailed, time_left_s
 from router.net.connection_counters import ConnectionCounters
 from router.net.endpoints import endpoint_host
 from router.net.event_log import log_event
+from router.net.own_logins import OwnLogin
 from router.net.pump import Pump
 from router.net.tls.channel import Security
 
 if TYPE_CHECKING:
     from router.net.authorization import Authorization
     from router.net.router_hub import RouterHub
-    from router.net.scram import ScramClientLogin
     from router.net.tls.channel import TlsChannel
     from router.net.tls.profiles import ServerTls
 
@@ -38,15 +38,6 @@ authentication_log = structlog.get_logger("router.authentication")
 T = TypeVar("T")
 
 TOO_MANY_LOGINS = AmqpError(Condition.RESOURCE_LIMIT_EXCEEDED, "too many clients are logging in")
-
-SERVER_NOT_PROVED = AmqpError(
-    Condition.UNAUTHORIZED_ACCESS,
-    "the server did not prove that it knows the user, or its messages are not those of SCRAM",
-)
-
-LoginEvent = events.SaslInitDue | events.SaslChallengeReceived | events.SaslSuccessReceived
-"""Events of a login by SCRAM at a server."""
-LOGIN_EVENTS = (events.SaslInitDue, events.SaslChallengeReceived, events.SaslSuccessReceived)
 
 
 class RouterPump(Pump):
@@ -71,7 +62,7 @@ class RouterPump(Pump):
         self._has_failed = False
         # asks a plugin whether the peer may open the connection
         self.authorization: Authorization | None = None
-        self._own_login: ScramClientLogin | None = None
+        self._own_login: OwnLogin | None = None
         # version, cipher and bits of its key, once TLS is in use
         self.security: Security | None = None
         self.authenticator = authenticator
@@ -97,9 +88,11 @@ class RouterPump(Pump):
         if isinstance(event, events.SaslInitReceived | events.SaslResponseReceived):
             assert self._nursery is not None
             self._nursery.start_soon(self._authenticate, event)
-        elif isinstance(event, LOGIN_EVENTS):
+        elif isinstance(event, events.LOGIN_EVENTS):
             assert self._nursery is not None
-            self._nursery.start_soon(self._log_in, event)
+            if self._own_login is None:
+                self._own_login = OwnLogin(self)
+            self._nursery.start_soon(self._own_login.step, event)
         elif isinstance(event, events.OpenReceived):
             # unless it has been refused already
             is_due = self.connection.state == ConnectionState.OPEN_RCVD
@@ -259,35 +252,5 @@ class RouterPump(Pump):
             opening.release_open(connection)
         elif connection.state == ConnectionState.OPEN_RCVD:
             opening.refuse(connection, answer[0])
-        self.hub.finish_turn()
-        self.read_again()
-
-    async def _log_in(self, event: LoginEvent) -> None:
-        """Take one step of a login by SCRAM at a server; its hashes are computed in a thread."""
-        from router.net.scram import LoginRefused, ScramClientLogin
-
-        connection = self.connection
-        settings = connection.settings
-        try:
-            if isinstance(event, events.SaslInitDue):
-                user, password = settings.sasl_username or "", settings.sasl_password or ""
-                self._own_login = ScramClientLogin(event.mechanism, user, password)
-                response = self._own_login.first()
-                self.hub.begin_turn()
-                sasl.send_init(connection, response)
-            elif isinstance(event, events.SaslChallengeReceived):
-                assert self._own_login is not None
-                response = await trio.to_thread.run_sync(self._own_login.answer, event.challenge)
-                self.hub.begin_turn()
-                sasl.respond(connection, response)
-            else:
-                assert self._own_login is not None
-                self._own_login.check(event.proof)
-                self._own_login = None
-                self.hub.begin_turn()
-                sasl.proceed(connection)
-        except LoginRefused:
-            self.hub.begin_turn()
-            connection.close(SERVER_NOT_PROVED)
         self.hub.finish_turn()
         self.read_again()
