@@ -124,13 +124,14 @@ def need_compiler(extra: str) -> None:
         packages += ["python3-dev"]
     if extra:
         # Proton, the suite's other peer, is built from source, and without these silently lacks TLS
-        # and SASL.
-        libraries = ["pkg-config", "--exists", "openssl", "libsasl2"]
+        # and SASL. So is python-ldap, for the plugin router_auth_ldap.
+        libraries = ["pkg-config", "--exists", "openssl", "libsasl2", "ldap"]
         if (
             shutil.which("pkg-config") is None
             or subprocess.run(libraries, capture_output=True, check=False).returncode
         ):
             packages += ["pkg-config", "libssl-dev", "libsasl2-dev", "libsasl2-modules"]
+            packages += ["libldap-dev"]
     if packages and not apt_install(packages):
         print(f"not installed (Debian package names): {' '.join(packages)}", flush=True)
 
