@@ -23,7 +23,7 @@ from router.net.endpoints import endpoint_host
 if TYPE_CHECKING:
     from router.engine.connection import Connection
 
-log = structlog.get_logger("router.authorization")
+log = structlog.get_logger("router.authentication")
 
 OPEN: Final = "open"
 SEND: Final = "send"

@@ -334,7 +334,7 @@ def test_groups_belong_to_the_connection() -> None:
     assert talk.connection.groups == frozenset()
     sasl.outcome(talk.skip().connection, True, "ada", None, frozenset({"staff"}))
     talk << SaslOutcome(SaslCode.OK) << NOTHING
-    assert (talk.connection.user, talk.connection.groups) == ("ada", {"staff"})
+    assert (talk.connection.user, talk.connection.groups) == ("ada", frozenset({"staff"}))
 
 
 def test_tokens_may_be_longer() -> None:

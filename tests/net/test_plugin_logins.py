@@ -52,7 +52,7 @@ async def test_a_user_that_is_known(mechanism: str) -> None:
     begun = login(mechanism, answers)
     assert await begun.step(b"") == Step(challenge=b"")
     step = await begun.step(b"s3cret")
-    assert (step.user, step.groups, step.fails) == ("ada", {"staff"}, False)
+    assert (step.user, step.groups, step.fails) == ("ada", frozenset({"staff"}), False)
     (attempt,) = answers.attempts
     assert (attempt.mechanism, attempt.response, attempt.hostname) == (mechanism, b"s3cret", "h")
     assert "s3cret" not in repr(begun)

@@ -124,8 +124,9 @@ async def asking(service: Service, **settings: object) -> AsyncIterator[Running]
 async def test_a_password(service: Service) -> None:
     async with asking(service) as running:
         found = await log_in(running, "PLAIN", plain("ada", "s3cret"), "tenant")
-        assert found == (SaslCode.OK, "ada", {"staff"})
-        assert await log_in(running, "PLAIN", plain("plain", "x")) == (SaslCode.OK, "plain", set())
+        assert found == (SaslCode.OK, "ada", frozenset({"staff"}))
+        found = await log_in(running, "PLAIN", plain("plain", "x"))
+        assert found == (SaslCode.OK, "plain", frozenset())
     path, headers, asked = service.asked[0]
     assert path == "/login"
     assert "Authorization" not in headers
@@ -146,12 +147,12 @@ async def test_a_token(
     service: Service, monkeypatch: pytest.MonkeyPatch, mechanism: str, user: str, known_as: str
 ) -> None:
     monkeypatch.setenv("OF_ROUTER", "Basic r0uter")
-    response = xoauth2(user, "s3cret") if mechanism == "XOAUTH2" else f"n,,{chr(1)}"
+    response = xoauth2(user, "s3cret")
     if mechanism == "OAUTHBEARER":
         response = oauthbearer(user, "s3cret") if user else "n,,\x01auth=Bearer s3cret\x01\x01"
     async with asking(service, authorization="env:OF_ROUTER") as running:
         found = await log_in(running, mechanism, response)
-    assert found == (SaslCode.OK, known_as, {"staff"})
+    assert found == (SaslCode.OK, known_as, frozenset({"staff"}))
     (_, headers, asked) = service.asked[0]
     assert headers["Authorization"] == "Basic r0uter"
     assert (asked["user"], asked["token"]) == (user, "s3cret")

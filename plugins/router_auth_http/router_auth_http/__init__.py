@@ -117,7 +117,7 @@ class AuthHttp(plugin.Plugin):
         # only here, in a thread: it takes long, and `trioute check` does without
         import httpx  # noqa: F401
 
-        self.settings: Settings = settings
+        self.options = settings
         self.mechanisms: tuple[str, ...] = ("PLAIN",) if settings.passwords else ()
         if settings.tokens:
             self.mechanisms += ("XOAUTH2", "OAUTHBEARER")
@@ -136,7 +136,7 @@ class AuthHttp(plugin.Plugin):
         async with httpx.AsyncClient(
             verify=self.tls,
             headers=self.headers,
-            timeout=self.settings.timeout_seconds,
+            timeout=self.options.timeout_seconds,
             follow_redirects=False,
             # a proxy would see what is sent to a loopback address
             trust_env=False,
@@ -164,12 +164,12 @@ class AuthHttp(plugin.Plugin):
         except ValueError:
             return None
         asked |= {"hostname": login.hostname, "peer": login.peer}
-        answer = await self._ask(self.settings.authentication_url, asked)
+        answer = await self._ask(self.options.authentication_url, asked)
         return None if answer is None else _identity(answer, user)
 
     async def authorize(self, request: plugin.AccessRequest) -> bool:
         """Return whether the service allows a request."""
-        if self.settings.authorization_url is None:
+        if self.options.authorization_url is None:
             raise ServiceFailed("no authorizationUrl is configured")
         connection = request.connection
         asked: dict[str, object] = {
@@ -184,7 +184,7 @@ class AuthHttp(plugin.Plugin):
                 "role": connection.role,
             },
         }
-        return await self._ask(self.settings.authorization_url, asked) is not None
+        return await self._ask(self.options.authorization_url, asked) is not None
 
     async def _ask(self, url: str | None, asked: dict[str, object]) -> bytes | None:
         """Return the body of the service's answer, or None if it refuses.
@@ -197,7 +197,7 @@ class AuthHttp(plugin.Plugin):
             raise ServiceFailed("the plugin is not set up")
         body = b""
         # httpx's own time-out is for each step, and not for all of them
-        with trio.fail_after(self.settings.timeout_seconds):
+        with trio.fail_after(self.options.timeout_seconds):
             async with self._client.stream("POST", url, json=asked) as answer:
                 if answer.status_code in REFUSALS:
                     return None

@@ -136,7 +136,7 @@ class AuthLdap(plugin.Plugin):
         # only here, in a thread: `trioute check` does without
         import ldap  # noqa: F401
 
-        self.settings: Settings = settings
+        self.options = settings
         parts = urlsplit(settings.url or "")
         if parts.scheme == "ldap" and not settings.start_tls and not _is_loopback(parts.hostname):
             raise ValueError("startTls = false is allowed only for this host's loopback address")
@@ -146,7 +146,7 @@ class AuthLdap(plugin.Plugin):
         """Wait until cancelled; a bind has a connection of its own."""
         import trio
 
-        self._limiter = trio.CapacityLimiter(self.settings.threads)
+        self._limiter = trio.CapacityLimiter(self.options.threads)
         router.started()
         await trio.sleep_forever()
 
@@ -175,7 +175,7 @@ class AuthLdap(plugin.Plugin):
         import ldap
         from ldap.dn import escape_dn_chars
 
-        settings = self.settings
+        settings = self.options
         dn = str(settings.user_dn).replace(USER, escape_dn_chars(user))
         directory: Any = ldap.initialize(str(settings.url))
         try:
@@ -192,7 +192,7 @@ class AuthLdap(plugin.Plugin):
         """Set the options of a connection, and upgrade it to TLS."""
         import ldap
 
-        settings = self.settings
+        settings = self.options
         directory.protocol_version = ldap.VERSION3
         directory.set_option(ldap.OPT_REFERRALS, 0)
         directory.set_option(ldap.OPT_NETWORK_TIMEOUT, settings.timeout_seconds)
@@ -209,7 +209,7 @@ class AuthLdap(plugin.Plugin):
         import ldap
         from ldap.filter import escape_filter_chars
 
-        settings = self.settings
+        settings = self.options
         if settings.groups_base is None:
             return frozenset()
         # at once, so that what replaces one name is not searched for the other
