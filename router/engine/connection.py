@@ -76,13 +76,12 @@ class Connection:
         # the state that the peer has created here
         self.account = Account(turn.ledger)
         # for people: the connection's name in logs, and the peer's authenticated user with the SASL
-        # mechanism
+        # mechanism and the groups
         self.name = name
         # the connection's number in logs, which is sent to the peer; 0 if none is sent
         self.number = 0
         self.user: str | None = None
         self.mechanism: str | None = None
-        # groups of the user, for authorization
         self.groups: frozenset[str] = frozenset()
         # whether a SASL challenge is unanswered
         self.challenged = False
@@ -94,8 +93,7 @@ class Connection:
         self.owner: Any = None
         self.state = int(ConnectionState.START)
         self.phase = HEADER
-        # octets after a SASL init wait until its outcome is decided; so do those after an open that
-        # is held back (`opening.hold_open`)
+        # octets after a SASL init, or after an open that is held back, wait until it is decided
         self.paused = False
         # there is so much work that other connections have their turn before the rest is done
         self.is_behind = False
@@ -116,7 +114,6 @@ class Connection:
         self.flow = FlowFrame()
         self.frame_end = 0
         self.max_frame_size = settings.max_frame_size
-        # the frame size of SASL frames cannot be negotiated (section 5.3.1)
         self.sasl_frame_bytes = settings.sasl_frame_bytes
         self.remote_max_frame_size = 512
         self.remote_open: Any = None

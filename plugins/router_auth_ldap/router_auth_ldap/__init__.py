@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import unicodedata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 from urllib.parse import urlsplit
 
 import attrs
@@ -125,6 +125,29 @@ class Settings:
     )
 
 
+class Directory(Protocol):
+    """Connection to an LDAP server: what is used of python-ldap's class, which has no types."""
+
+    protocol_version: int
+
+    def set_option(self, option: int, value: float | str) -> None:
+        """Set an option of this connection."""
+
+    def start_tls_s(self) -> None:
+        """Begin with TLS."""
+
+    def simple_bind_s(self, who: str, cred: str) -> object:
+        """Bind by a password."""
+
+    def search_ext_s(
+        self, base: str, scope: int, filterstr: str, attrlist: list[str], **limits: float
+    ) -> list[tuple[str | None, dict[str, list[bytes]]]]:
+        """Return the entries that a filter selects, by their DNs."""
+
+    def unbind_ext_s(self) -> None:
+        """Close the connection."""
+
+
 class AuthLdap(plugin.Plugin):
     """Checks passwords at an LDAP server, and reads the groups of users there."""
 
@@ -177,7 +200,7 @@ class AuthLdap(plugin.Plugin):
 
         settings = self.options
         dn = str(settings.user_dn).replace(USER, escape_dn_chars(user))
-        directory: Any = ldap.initialize(str(settings.url))
+        directory: Directory = ldap.initialize(str(settings.url))
         try:
             self._prepare(directory)
             try:
@@ -188,7 +211,7 @@ class AuthLdap(plugin.Plugin):
         finally:
             directory.unbind_ext_s()
 
-    def _prepare(self, directory: Any) -> None:
+    def _prepare(self, directory: Directory) -> None:
         """Set the options of a connection, and upgrade it to TLS."""
         import ldap
 
@@ -204,7 +227,7 @@ class AuthLdap(plugin.Plugin):
         if settings.start_tls and str(settings.url).startswith("ldap:"):
             directory.start_tls_s()
 
-    def _groups(self, directory: Any, dn: str, user: str) -> frozenset[str]:
+    def _groups(self, directory: Directory, dn: str, user: str) -> frozenset[str]:
         """Return the groups of a user, whom the connection is bound as."""
         import ldap
         from ldap.filter import escape_filter_chars
