@@ -175,6 +175,10 @@ def prepare(venv: Path, build: str, extra: str, *, use_oldest: bool) -> None:
         shutil.rmtree(venv, ignore_errors=True)
         subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
         found = {}
+    elif extra and found.get("dependencies") != wanted["dependencies"]:
+        # what is new among them may need another library
+        with locked(ROOT):
+            need_compiler(extra)
 
     target = f"{ROOT}[{extra}]" if extra else str(ROOT)
     pip = [str(python), "-m", "pip", "--quiet", "--disable-pip-version-check", "--no-input"]
