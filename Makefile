@@ -13,7 +13,7 @@ SHELL := /bin/sh
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .PHONY: help run demo-network test test-all test-quick test-compiled test-interpreted test-pythons test-oldest lint format coverage \
-        soak bench bench-telemetry bench-tls bench-pipeline costs simulate-large dispatch-suite fuzz fuzz-atheris hoard sanitize model docs figures clean coverage-floor env fe2o3 env-test env-dev env-pipeline demo-pipeline spark env-asan env-fuzz interop prometheus brokers jms
+        soak bench bench-telemetry bench-tls bench-pipeline costs simulate-large dispatch-suite fuzz fuzz-atheris hoard sanitize model docs figures clean coverage-floor env fe2o3 env-test env-dev env-pipeline demo-pipeline spark env-asan env-fuzz interop ldap prometheus brokers jms
 
 # Passed on: `make run ARGS="--config my.toml"`, `make test PYTEST_ARGS="-k credit"`.
 ARGS ?=
@@ -67,7 +67,7 @@ env-fuzz:
 	@$(ENVIRONMENT) .venv-fuzz --build editable --extra fuzz
 
 # The peers written in JavaScript, Java and Go that interop tests talk to.
-interop: tests/interop/node_modules/.package-lock.json jms .peers/go-amqp
+interop: tests/interop/node_modules/.package-lock.json jms .peers/go-amqp ldap
 
 # It builds for minutes, so the suite does without. Start a router first.
 FE2O3_URL ?= amqp://127.0.0.1:5672
@@ -80,6 +80,10 @@ fe2o3: ## what messages take that a client in Rust (fe2o3-amqp) sends through th
 # Qpid JMS and all that it needs.
 jms:
 	@sh deploy/build/jms.sh
+
+# The LDAP server that router_auth_ldap is tried with.
+ldap:
+	@sh deploy/build/require.sh slapd=slapd
 
 .peers/go-amqp: tests/interop/go/main.go tests/interop/go/go.mod tests/interop/go/go.sum
 	@sh deploy/build/require.sh go=golang-go

@@ -28,8 +28,8 @@ from router.config.ssl_profiles import SslProfileSettings
 from router.config.users import Users
 from router.engine.connection import Connection
 from router.net.arrivals import accept_fairly
-from router.net.authentication import Authenticator
 from router.net.connectors import AmqpConnector
+from router.net.endpoints import sasl_frame_bytes
 from router.net.listeners import AmqpListener, bind_sockets, close_sockets, read_users
 from router.net.redirect_chain import place_of, redirect_objection
 from router.net.router_hub import RouterHub
@@ -227,6 +227,7 @@ class Endpoints:
         sizes = [
             *(each.settings.max_frame_size for each in prepared.opened),
             *(connector.max_frame_size for connector in prepared.connectors),
+            *(sasl_frame_bytes(each.settings) for each in prepared.opened),
         ]
         self._hub.provide_for(max(sizes, default=0))
         for standing in prepared.ended:
@@ -234,7 +235,7 @@ class Endpoints:
         for standing in prepared.opened:
             self._begin(standing)
         for listener, users in prepared.reread:
-            listener.authenticator = Authenticator(users)
+            listener.admit(users)
         for standing, tls in prepared.secured:
             standing.renew_tls(tls)
         self.profiles = prepared.profiles

@@ -17,6 +17,7 @@ from router.control.network.first_sync import FirstSync
 from router.core.model.address import UNAVAILABLE
 from router.core.routers.membership import ROLES
 from router.endpoints import Endpoints, ListenerAddresses, Prepared
+from router.hosting.callouts import PluginCallouts
 from router.hosting.host import PluginHost
 from router.logs.journal import Journal
 from router.management.agent import NODE, Agent, node_names
@@ -87,6 +88,7 @@ class Node(ReconfigurableRouter):
             self.hub, self.container_id, self.exposition.registry, self.control.network
         )
         self.plugins.change(configuration.plugins)
+        self.hub.callouts = PluginCallouts(self.plugins)
         # called once all connections are closed, if a plugin cannot be stopped; the caller of `run`
         # may end the process then; otherwise the router waits for the plugin
         self.on_stuck: Callable[[], None] = lambda: None

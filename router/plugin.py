@@ -48,6 +48,7 @@ from router.config.plugin_classes import API_VERSION, ENTRY_POINTS
 from router.config.secret import Secret, SecretUnavailable
 from router.config.setting import checked, setting
 from router.errors import PluginHung
+from router.plugin_credentials import Password, Token, read_plain, read_token
 from router.plugin_events import (
     ConnectionClosed,
     ConnectionInfo,
@@ -108,6 +109,7 @@ __all__ = [
     "NeighbourMeasured",
     "NoSettings",
     "OutcomesSettled",
+    "Password",
     "Plugin",
     "PluginHung",
     "Redirected",
@@ -117,6 +119,7 @@ __all__ = [
     "Secret",
     "SecretUnavailable",
     "Subscription",
+    "Token",
     "ValueNotAllowed",
     "address",
     "checked",
@@ -124,6 +127,8 @@ __all__ = [
     "file_path",
     "flag",
     "number",
+    "read_plain",
+    "read_token",
     "seconds",
     "secret",
     "setting",
@@ -227,35 +232,51 @@ class ManagedType:
 class Login:
     """Attempt of a peer to authenticate by SASL (section 5.3).
 
-    `response` is the initial response, which may hold a password: it must not be logged.
+    `response` is the first response, which may hold a password: it must not be logged. `read_plain`
+    and `read_token` read it. `hostname` is what the peer calls the host that it wants to log in at.
+    `peer` is the peer's address and port. `external_user` is the user that the certificate of the
+    peer stands for, if it has shown one (since version 1.1).
     """
 
     mechanism: str
     response: bytes = attrs.field(repr=False)
     hostname: str | None
     peer: str
+    external_user: str | None = None
 
 
 @attrs.frozen
 class Identity:
-    """Result of a successful login: the user, and groups for authorization."""
+    """Result of a successful login: the user, and groups for authorization.
+
+    Each name has 1 to 1024 characters, and there are at most 1000 groups.
+    """
 
     user: str
     groups: frozenset[str] = frozenset()
 
 
 class Authenticator(Protocol):
-    """Part of a plugin that authenticates peers.
+    """Part of a plugin that authenticates peers: a plugin with these two members is one.
 
-    No router calls this class or `Authorizer` yet; routers with a later minor version of the
-    contract will. If a call raises an exception, the peer is refused and the plugin goes on.
+    Routers call it since version 1.1, for listeners that name the plugin in authenticationPlugin.
+    At most 64 calls of a plugin are in progress, and hosts take turns. A call is cancelled when the
+    peer goes, when the plugin stops, or when it has taken 8 s or 80 % of the handshake time-out. If
+    it raises an exception, the peer is told that the login could not be decided, and the plugin
+    goes on.
     """
 
     mechanisms: tuple[str, ...]
-    """SASL mechanisms that it handles, in the order in which they are offered."""
+    """SASL mechanisms that it handles, of PLAIN, XOAUTH2, OAUTHBEARER, EXTERNAL and ANONYMOUS.
+
+    A listener offers those that are in its saslMechanisms as well, in the order there.
+    """
 
     async def authenticate(self, login: Login) -> Identity | None:
-        """Return the identity of the peer, or None to refuse it."""
+        """Return the identity of the peer, or None to refuse it.
+
+        Take as long for a user that does not exist as for a wrong password.
+        """
 
 
 @attrs.frozen
@@ -273,7 +294,12 @@ class AccessRequest:
 
 
 class Authorizer(Protocol):
-    """Part of a plugin that decides what peers may do."""
+    """Part of a plugin that decides what peers may do: a plugin with this method is one.
+
+    Since version 1.1, routers ask it for `open`, at listeners that name the plugin in
+    authorizationPlugin. Its calls are limited like those of an Authenticator. A call that fails
+    allows nothing.
+    """
 
     async def authorize(self, request: AccessRequest) -> bool:
         """Return whether to allow the request."""

@@ -12,9 +12,9 @@ from router.hosting.handle import Handle
 from router.plugin import NoSettings, Plugin, Router
 
 
-def test_what_version_1_0_consists_of() -> None:
+def test_what_version_1_1_consists_of() -> None:
     """A name that is added asks for a new minor version, one that goes for a new major version."""
-    assert plugin.API_VERSION == (1, 0)
+    assert plugin.API_VERSION == (1, 1)
     assert plugin.ENTRY_POINTS == "trioute.plugins"
     assert all(hasattr(plugin, name) for name in plugin.__all__)
     assert {name for name in vars(Router) if not name.startswith("_")} == {

@@ -124,13 +124,14 @@ def need_compiler(extra: str) -> None:
         packages += ["python3-dev"]
     if extra:
         # Proton, the suite's other peer, is built from source, and without these silently lacks TLS
-        # and SASL.
-        libraries = ["pkg-config", "--exists", "openssl", "libsasl2"]
+        # and SASL. So is python-ldap, for the plugin router_auth_ldap.
+        libraries = ["pkg-config", "--exists", "openssl", "libsasl2", "ldap"]
         if (
             shutil.which("pkg-config") is None
             or subprocess.run(libraries, capture_output=True, check=False).returncode
         ):
             packages += ["pkg-config", "libssl-dev", "libsasl2-dev", "libsasl2-modules"]
+            packages += ["libldap-dev"]
     if packages and not apt_install(packages):
         print(f"not installed (Debian package names): {' '.join(packages)}", flush=True)
 
@@ -174,6 +175,10 @@ def prepare(venv: Path, build: str, extra: str, *, use_oldest: bool) -> None:
         shutil.rmtree(venv, ignore_errors=True)
         subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
         found = {}
+    elif extra and found.get("dependencies") != wanted["dependencies"]:
+        # what is new among them may need another library
+        with locked(ROOT):
+            need_compiler(extra)
 
     target = f"{ROOT}[{extra}]" if extra else str(ROOT)
     pip = [str(python), "-m", "pip", "--quiet", "--disable-pip-version-check", "--no-input"]

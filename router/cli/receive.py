@@ -14,6 +14,7 @@ import trio
 from router.cli.exit_codes import Incomplete
 from router.cli.render import body_octets, message_as_json
 from router.cli.run_statistics import RunStatistics
+from router.cli.sasl_options import sasl_options
 from router.cli.tls_options import tls_options
 from router.cli.traffic import Report, read_url, run
 from router.client import ReceivedMessage, Receiver, Url, connect
@@ -91,6 +92,7 @@ class Plan:
 )
 @click.option("--quiet", "-q", is_flag=True, help="Print no progress and no summary.")
 @tls_options("url")
+@sasl_options("url")
 def receive(
     url: Url,
     count: int | None,

@@ -15,6 +15,7 @@ import attrs
 import click
 
 from router.cli.exit_codes import run_command
+from router.cli.sasl_options import sasl_options
 from router.cli.tls_options import tls_options
 from router.cli.traffic import read_url
 from router.client import ManagementClient, Url, connect_management
@@ -42,6 +43,7 @@ def target_options(command: Callable[..., None]) -> Callable[..., None]:
     """
 
     @tls_options("bus")
+    @sasl_options("bus")
     @functools.wraps(command)
     def with_target(
         bus: Url,

@@ -14,6 +14,7 @@ from router.amqp.message import AmqpValue, BodySection, Data, Message
 from router.amqp.performatives import Header, Properties
 from router.cli.exit_codes import Incomplete
 from router.cli.run_statistics import RunStatistics
+from router.cli.sasl_options import sasl_options
 from router.cli.tls_options import tls_options
 from router.cli.traffic import Report, read_url, run
 from router.client import Sender, SentMessage, Url, connect
@@ -132,6 +133,7 @@ def _properties(
 )
 @click.option("--quiet", "-q", is_flag=True, help="Print no progress and no summary.")
 @tls_options("url")
+@sasl_options("url")
 def send(
     url: Url,
     count: int,

@@ -16,6 +16,7 @@ import socket
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 import trio
 
@@ -42,7 +43,12 @@ from router.net.hub import Hub
 from router.net.pump import Pump
 from router.net.tls.channel import TlsChannel
 
+if TYPE_CHECKING:
+    from router.net.own_logins import OwnLogin
+
 CONNECT_TIMEOUT_S = 10.0
+# SASL mechanisms for a user and a password: those first that do not send the password.
+WITH_USER = ("SCRAM-SHA-512", "SCRAM-SHA-256", "SCRAM-SHA-1", "PLAIN")
 # How long the peer may take to answer our close.
 CLOSE_TIMEOUT_S = 2.0
 # The filter for JMS selectors, under the name that brokers use.
@@ -62,9 +68,10 @@ async def connect(
 ) -> AsyncIterator[ClientConnection]:
     """Connect to a server; when the block ends, close the connection with an AMQP close.
 
-    SASL PLAIN is used if the URL has a user; otherwise EXTERNAL, if this side shows a certificate
-    and the server offers it; otherwise ANONYMOUS. Raises ConnectFailed if the
-    connection is not open within `timeout_s`, or ValueError if `url` is a text that is not a URL.
+    If the URL has a user, SCRAM is used if the server offers it, and otherwise PLAIN; without a
+    user EXTERNAL, if this side shows a certificate and the server offers it, and otherwise
+    ANONYMOUS. `Url.mechanisms` can name others. Raises ConnectFailed if the connection is not open
+    within `timeout_s`, or ValueError if `url` is a text that is not a URL.
     """
     where = parse_url(url) if isinstance(url, str) else url
     settings = ConnectionSettings(
@@ -134,8 +141,10 @@ async def _opened(
 
 def _mechanisms(where: Url) -> tuple[str, ...]:
     """Return the SASL mechanisms to use, in the order of preference."""
+    if where.mechanisms:
+        return where.mechanisms
     if where.user is not None:
-        return ("PLAIN",)
+        return WITH_USER
     return ("EXTERNAL", "ANONYMOUS") if where.shows_certificate else ("ANONYMOUS",)
 
 
@@ -195,6 +204,8 @@ class ClientConnection:
         name = f"{settings.hostname}"
         self._engine = Connection(settings, ClientHandler(self), self._hub.turn, name, True)
         self._pump = Pump(sock, self._engine, self._hub, tls)
+        self._login: OwnLogin | None = None
+        self._nursery: trio.Nursery | None = None
         self._session: Session | None = None
         self._links = 0
         self._settled = trio.Event()
@@ -299,6 +310,7 @@ class ClientConnection:
         """
         with self._living:
             async with trio.open_nursery() as nursery:
+                self._nursery = nursery
                 nursery.start_soon(self._hub.run)
                 nursery.start_soon(self._flush)
                 await self._pump.run()
@@ -377,6 +389,14 @@ class ClientConnection:
         elif isinstance(event, events.LinkAttachReceived):
             refusal = AmqpError(Condition.NOT_ALLOWED, "this client accepts no links", Scope.LINK)
             attaching.refuse(event.link, refusal)
+        elif isinstance(event, events.LOGIN_EVENTS):
+            if self._login is None:
+                # only here: most clients need no SCRAM
+                from router.net.own_logins import OwnLogin
+
+                self._login = OwnLogin(self._pump)
+            assert self._nursery is not None
+            self._nursery.start_soon(self._login.step, event)
         elif isinstance(event, events.ConnectionOpened):
             self._session = beginning.begin(self._engine)
         elif isinstance(event, events.SessionBegun):

@@ -18,6 +18,7 @@ class Url:
 
     With the scheme amqps, `is_encrypted` is True. Then `tls` is the context to use, or None for
     that of Python, and `shows_certificate` says whether it has a certificate of this side.
+    `mechanisms` are the SASL mechanisms to use, the best first; without any, `connect` chooses.
     """
 
     host: str
@@ -28,6 +29,7 @@ class Url:
     is_encrypted: bool = False
     tls: ssl.SSLContext | None = attrs.field(default=None, repr=False, eq=False)
     shows_certificate: bool = False
+    mechanisms: tuple[str, ...] = ()
 
 
 def parse_url(text: str) -> Url:

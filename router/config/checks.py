@@ -252,8 +252,11 @@ def _listener_sasl(configuration: Configuration, _: Data) -> Iterator[Finding]:
             continue
         here: Path = ("listener", index)
         mechanisms: Path = (*here, "saslMechanisms")
-        plain = any(each == "PLAIN" or each in SCRAM for each in listener.sasl_mechanisms)
-        if plain and listener.users_file is None:
+        scram = any(each in SCRAM for each in listener.sasl_mechanisms)
+        plain = scram or "PLAIN" in listener.sasl_mechanisms
+        # a plugin may handle PLAIN, but not SCRAM
+        needs_users = plain if listener.authentication_plugin is None else scram
+        if needs_users and listener.users_file is None:
             yield Finding(
                 (*here, "usersFile"),
                 "is missing, though PLAIN or SCRAM is offered",

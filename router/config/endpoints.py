@@ -17,6 +17,19 @@ Management = Literal["none", "read", "trusted", "change"]
 Mechanism = Literal[
     "ANONYMOUS", "PLAIN", "EXTERNAL", "SCRAM-SHA-1", "SCRAM-SHA-256", "SCRAM-SHA-512"
 ]
+# a listener with an authentication plugin may offer these as well
+ListenerMechanism = Literal[
+    "ANONYMOUS",
+    "PLAIN",
+    "EXTERNAL",
+    "SCRAM-SHA-1",
+    "SCRAM-SHA-256",
+    "SCRAM-SHA-512",
+    "XOAUTH2",
+    "OAUTHBEARER",
+]
+TOKENS: Final = ("XOAUTH2", "OAUTHBEARER")
+"""SASL mechanisms by which a peer sends a token, which only a plugin can check."""
 AddressFamily = Literal["IPv4", "IPv6"]
 
 MIB: Final = 2**20
@@ -27,6 +40,7 @@ HOST: Final = kinds.text(255, spaces=False)
 # Longer than any default name can be, so that no default is refused.
 NAME: Final = kinds.text(512)
 MECHANISMS: Final = kinds.words(get_args(Mechanism))
+LISTENER_MECHANISMS: Final = kinds.words(get_args(ListenerMechanism))
 
 
 def name_from_socket(entity: str) -> str:

@@ -16,19 +16,19 @@ from router.config.endpoints import (
     HOST,
     IDLE_TIMEOUT_SECONDS,
     LINK_CAPACITY,
+    LISTENER_MECHANISMS,
     LONGEST_TIMEOUT_S,
     MANAGEMENT,
     MAX_FRAME_SIZE,
     MAX_SESSION_FRAMES,
     MAX_SESSIONS,
-    MECHANISMS,
     NAME,
     OPEN_PROPERTIES,
     ROLE,
     STRIP_ANNOTATIONS,
     AddressFamily,
+    ListenerMechanism,
     Management,
-    Mechanism,
     Role,
     StripAnnotations,
     name_from_socket,
@@ -77,9 +77,13 @@ class ListenerSettings:
     )
     role: Role = ROLE
     cost: int = COST
-    sasl_mechanisms: tuple[Mechanism, ...] = attrs.field(
+    sasl_mechanisms: tuple[ListenerMechanism, ...] = attrs.field(
         default=("ANONYMOUS",),
-        metadata=setting(MECHANISMS, "The SASL mechanisms to offer, in this order."),
+        metadata=setting(
+            LISTENER_MECHANISMS,
+            "The SASL mechanisms to offer, in this order. XOAUTH2 and OAUTHBEARER need an "
+            "authenticationPlugin.",
+        ),
     )
     authenticate_peer: bool = attrs.field(
         default=False,
@@ -93,8 +97,9 @@ class ListenerSettings:
         default=False,
         metadata=setting(
             kinds.flag(),
-            "Whether PLAIN, which sends the password readable, is offered to peers without TLS. "
-            "It is always offered to peers on this host's loopback address.",
+            "Whether PLAIN, XOAUTH2 and OAUTHBEARER, which send a password or token readable, are "
+            "offered to peers without TLS. They are always offered to peers on this host's "
+            "loopback address.",
         ),
     )
     users_file: Path | None = attrs.field(
@@ -102,7 +107,24 @@ class ListenerSettings:
         metadata=setting(
             kinds.file_path(),
             "The users and hashed passwords for PLAIN and SCRAM, as `trioute user` writes them.",
-            default="none; required if PLAIN or SCRAM is offered",
+            default="none; required if SCRAM is offered, or PLAIN without an authenticationPlugin",
+        ),
+    )
+    authentication_plugin: str | None = attrs.field(
+        default=None,
+        metadata=setting(
+            NAME,
+            "The name of the plugin that authenticates peers, by those mechanisms in "
+            "saslMechanisms that it handles. The others are handled as without a plugin.",
+            default="none",
+        ),
+    )
+    authorization_plugin: str | None = attrs.field(
+        default=None,
+        metadata=setting(
+            NAME,
+            "The name of the plugin that is asked whether a peer may open a connection.",
+            default="none: every peer that has logged in may",
         ),
     )
     ssl_profile: str | None = attrs.field(

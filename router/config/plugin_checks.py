@@ -1,4 +1,6 @@
-"""Checks of plugin sections: whether the plugin is installed and accepts its settings.
+"""Checks of plugin sections, and of what names them.
+
+A plugin has to be installed, and to accept its settings.
 
 See `router.config.checks`, which runs these checks.
 """
@@ -11,6 +13,7 @@ from typing import Final
 
 import attrs
 
+from router.config.endpoints import TOKENS
 from router.config.mistakes import Data, Finding, Path
 from router.config.model import Configuration
 from router.config.plugin_classes import PluginUnusable, installed_plugins, read_settings
@@ -62,9 +65,48 @@ def _unusable(configuration: Configuration, _: Data) -> Iterator[Finding]:
             yield attrs.evolve(finding, path=("plugin", index, *finding.path))
 
 
+def _used(configuration: Configuration, _: Data) -> Iterator[Finding]:
+    """Yield findings about listeners that name a plugin that is not there, or lack one."""
+    names = [each.name for each in configuration.plugins]
+    for index, listener in enumerate(configuration.listeners):
+        if listener.http:
+            continue
+        here: Path = ("listener", index)
+        used = {
+            "authenticationPlugin": listener.authentication_plugin,
+            "authorizationPlugin": listener.authorization_plugin,
+        }
+        for key, name in used.items():
+            if name is not None and name not in names:
+                near = difflib.get_close_matches(name, names, n=1)
+                listed = ", ".join(names)
+                yield Finding(
+                    (*here, key),
+                    f"names {name}, which is the name of no plugin section",
+                    f"name one of {listed}" if names else "add a plugin section first",
+                    near[0] if near else "",
+                )
+        tokens = [each for each in listener.sasl_mechanisms if each in TOKENS]
+        if listener.authentication_plugin is None and tokens:
+            yield Finding(
+                (*here, "saslMechanisms"),
+                f"offers {' and '.join(tokens)}, for which an authentication plugin is needed",
+                "name one in authenticationPlugin, or remove them",
+                concerns=((*here, "authenticationPlugin"),),
+            )
+        handled = [each for each in listener.sasl_mechanisms if not each.startswith("SCRAM-")]
+        if listener.authentication_plugin is not None and not handled:
+            yield Finding(
+                (*here, "authenticationPlugin"),
+                "has no effect, because plugins handle no SCRAM",
+                'add a mechanism such as "PLAIN" to saslMechanisms, or remove it',
+                concerns=((*here, "saslMechanisms"),),
+            )
+
+
 def _installed_words() -> str:
     names = ", ".join(installed_plugins())
     return f"give one of those that are installed: {names}" if names else "install a plugin first"
 
 
-PLUGIN_CHECKS: Final = (_missing, _same_names, _unusable)
+PLUGIN_CHECKS: Final = (_missing, _same_names, _unusable, _used)

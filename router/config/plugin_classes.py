@@ -23,7 +23,7 @@ from router.errors import ConfigurationError, describe_exception
 
 ENTRY_POINTS: Final = "trioute.plugins"
 _SETTINGS: Final[Path] = ("settings",)
-API_VERSION: Final = (1, 0)
+API_VERSION: Final = (1, 1)
 """The version of the plugin contract. The first number changes when plugins have to change, the
 second when something is added.
 """

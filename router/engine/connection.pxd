@@ -18,7 +18,6 @@ cdef int OVER
 cdef int MAPPED
 cdef int BEGIN
 cdef Py_ssize_t FRAME_HEADER_BYTES
-cdef Py_ssize_t SASL_MAX_FRAME_BYTES
 cdef long long TURN_WORK
 cdef long long TABLED_WORK
 cdef Py_ssize_t OCTETS_OF_WORK
@@ -34,6 +33,7 @@ cdef class Connection:
     cdef public long long number
     cdef public str user
     cdef public str mechanism
+    cdef public object groups
     cdef public bint challenged
     cdef public bint is_encrypted
     cdef public str external_user
@@ -57,6 +57,7 @@ cdef class Connection:
     cdef public FlowFrame flow
     cdef public Py_ssize_t frame_end
     cdef public Py_ssize_t max_frame_size
+    cdef public Py_ssize_t sasl_frame_bytes
     cdef public Py_ssize_t remote_max_frame_size
     cdef public object remote_open
     cdef public object local_open

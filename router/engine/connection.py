@@ -53,8 +53,6 @@ MAPPED = int(SessionState.MAPPED)
 BEGIN = int(Descriptor.BEGIN)
 
 FRAME_HEADER_BYTES = 8
-# the frame size of SASL frames cannot be negotiated (section 5.3.1)
-SASL_MAX_FRAME_BYTES = opening.MIN_MAX_FRAME_SIZE
 
 # How much work is done for one read before other connections have their turn, counted in
 # per-message frames. One read contains no more of these, but a disposition of thirty octets can
@@ -77,12 +75,13 @@ class Connection:
         self.outbox = Outbox(turn, self)
         # the state that the peer has created here
         self.account = Account(turn.ledger)
-        # for people: the connection's name in logs, and the peer's user with the SASL mechanism
+        # for people: the connection's name in logs, and the peer's user with mechanism and groups
         self.name = name
         # the connection's number in logs, which is sent to the peer; 0 if none is sent
         self.number = 0
         self.user: str | None = None
         self.mechanism: str | None = None
+        self.groups: frozenset[str] = frozenset()
         # whether a SASL challenge is unanswered
         self.challenged = False
         # whether TLS is used, the host name that the peer asked for there, and the user that its
@@ -96,7 +95,7 @@ class Connection:
         self.access: Any = None
         self.state = int(ConnectionState.START)
         self.phase = HEADER
-        # octets after a SASL init wait until its outcome is decided
+        # octets after a SASL init, or after an open that is held back, wait until it is decided
         self.paused = False
         # there is so much work that other connections have their turn before the rest is done
         self.is_behind = False
@@ -117,6 +116,7 @@ class Connection:
         self.flow = FlowFrame()
         self.frame_end = 0
         self.max_frame_size = settings.max_frame_size
+        self.sasl_frame_bytes = settings.sasl_frame_bytes
         self.remote_max_frame_size = 512
         self.remote_open: Any = None
         self.local_open: Any = None
@@ -270,7 +270,7 @@ class Connection:
             headers.header_received(self, bytes(memoryview(view)[at : at + FRAME_HEADER_BYTES]))
             return at + FRAME_HEADER_BYTES
         phase = self.phase
-        limit = self.max_frame_size if phase == AMQP else SASL_MAX_FRAME_BYTES
+        limit = self.max_frame_size if phase == AMQP else self.sasl_frame_bytes
         while end - at >= FRAME_HEADER_BYTES:
             size = octets.read_u32(view, at)
             doff = view[at + 4] * 4

@@ -58,6 +58,11 @@ class SaslSuccessReceived:
     proof: bytes = attrs.field(repr=False)
 
 
+LoginEvent = SaslInitDue | SaslChallengeReceived | SaslSuccessReceived
+"""Events of this side's login by SCRAM at a server."""
+LOGIN_EVENTS = (SaslInitDue, SaslChallengeReceived, SaslSuccessReceived)
+
+
 @attrs.frozen
 class OpenReceived:
     """Event: a peer that connected to us has sent its open; `opening.refuse` can refuse it."""

@@ -48,7 +48,10 @@ def _announce_mechanisms(connection: Connection) -> None:
     """Send the SASL mechanisms; close if none can be offered on this connection (5.3.3.1)."""
     offered = sasl.offered_mechanisms(connection)
     if not offered:
-        problem = "no SASL mechanism can be offered: PLAIN needs TLS, and EXTERNAL a certificate"
+        problem = (
+            "no SASL mechanism can be offered: readable passwords and tokens need TLS, and EXTERNAL"
+            " a certificate"
+        )
         opening.give_up(connection, AmqpError(Condition.UNAUTHORIZED_ACCESS, problem))
         return
     mechanisms = SaslMechanisms(sasl_server_mechanisms=tuple(Symbol(name) for name in offered))

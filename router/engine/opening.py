@@ -222,7 +222,27 @@ def _open_received(connection: Connection, remote: Open) -> None:
     connection.remote_idle_s = (remote.idle_time_out or 0) / 1000
     if connection.state == ConnectionState.OPEN_RCVD:
         connection.handler.event_received(connection, OpenReceived(remote))
-    # unless it was refused
+    # unless it was refused, or is to be answered later
+    if not connection.paused:
+        _answer_open(connection, remote)
+
+
+def hold_open(connection: Connection) -> None:
+    """Hold back the answer to a peer's open, when `OpenReceived` tells of it.
+
+    Nothing else is read from the peer until `release_open` is called, or `refuse`.
+    """
+    connection.paused = True
+
+
+def release_open(connection: Connection) -> None:
+    """Answer a peer's open that was held back."""
+    if connection.state == ConnectionState.OPEN_RCVD:
+        _answer_open(connection, connection.remote_open)
+    connection.resume()
+
+
+def _answer_open(connection: Connection, remote: Open) -> None:
     if connection.state == ConnectionState.OPEN_RCVD:
         send_open(connection)
     if connection.state == ConnectionState.OPENED:
@@ -341,7 +361,7 @@ def tick(connection: Connection) -> None:
         if limit and now - connection.closed_at > limit:
             give_up(connection, None)
         return
-    if connection.remote_open is None:
+    if connection.remote_open is None or connection.local_open is None:
         if limit and now - connection.started_at > limit:
             give_up(
                 connection,

@@ -6,7 +6,7 @@ processed in `opening`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from router.amqp.constants import SASL_FRAME, Condition, SaslCode
 from router.amqp.framing import AMQP_HEADER, decode_frame_body, encode_frame
@@ -32,6 +32,10 @@ from router.errors import AmqpError
 
 if TYPE_CHECKING:
     from router.engine.connection import Connection
+
+
+# Mechanisms that send a password or a token readable.
+READABLE: Final = frozenset({"PLAIN", "XOAUTH2", "OAUTHBEARER"})
 
 
 def frame_received(connection: Connection, body: bytes) -> None:
@@ -98,15 +102,15 @@ def is_scram(mechanism: str | None) -> bool:
 def offered_mechanisms(connection: Connection) -> tuple[str, ...]:
     """Return the mechanisms that a server offers on this connection.
 
-    EXTERNAL needs a certificate of the peer, and PLAIN needs TLS unless the settings allow it
-    without.
+    EXTERNAL needs a certificate of the peer. The mechanisms that send a readable secret need TLS
+    unless the settings allow them without.
     """
     settings = connection.settings
     return tuple(
         name
         for name in settings.sasl_mechanisms
         if (name != "EXTERNAL" or connection.external_user is not None)
-        and (name != "PLAIN" or connection.is_encrypted or not settings.plain_needs_tls)
+        and (name not in READABLE or connection.is_encrypted or not settings.plain_needs_tls)
     )
 
 
@@ -216,7 +220,11 @@ def challenge(connection: Connection, data: bytes) -> None:
 
 
 def outcome(
-    connection: Connection, accepted: bool, user: str | None, data: bytes | None = None
+    connection: Connection,
+    accepted: bool,
+    user: str | None,
+    data: bytes | None = None,
+    groups: frozenset[str] = frozenset(),
 ) -> None:
     """As the server, send the SASL outcome; close the connection if the user is not accepted.
 
@@ -224,14 +232,27 @@ def outcome(
     """
     if connection.phase != opening.SASL_PHASE:
         return
-    code = SaslCode.OK if accepted else SaslCode.AUTH
-    frame = SaslOutcome(code=code, additional_data=data)
-    opening.write(connection, encode_frame(0, frame, frame_type=SASL_FRAME))
     if not accepted:
-        opening.give_up(
-            connection, AmqpError(Condition.UNAUTHORIZED_ACCESS, "authentication failed")
-        )
+        _end_without(connection, SaslCode.AUTH, "authentication failed")
         return
+    frame = SaslOutcome(code=SaslCode.OK, additional_data=data)
+    opening.write(connection, encode_frame(0, frame, frame_type=SASL_FRAME))
     connection.user = user or "anonymous"
+    connection.groups = groups
     connection.phase = 0
     connection.resume()
+
+
+def fail(connection: Connection, code: SaslCode, reason: str) -> None:
+    """As the server, end a login that could not be decided, with one of the codes for that.
+
+    `reason` is for the log; the peer gets only the code (section 5.3.3.6).
+    """
+    if connection.phase == opening.SASL_PHASE:
+        _end_without(connection, code, reason)
+
+
+def _end_without(connection: Connection, code: SaslCode, reason: str) -> None:
+    """Send an outcome other than ok, and end the connection."""
+    opening.write(connection, encode_frame(0, SaslOutcome(code=code), frame_type=SASL_FRAME))
+    opening.give_up(connection, AmqpError(Condition.UNAUTHORIZED_ACCESS, reason))

@@ -28,6 +28,7 @@ from router.hosting.metrics import PluginMetrics
 from router.hosting.observers import Observers, WatchedNetwork
 from router.hosting.watchdog import Watchdog, code_folder
 from router.metrics.plugins import PluginsReading
+from router.net.fair_limiter import FairLimiter
 from router.net.internal_connections import plugin_connection
 from router.net.listeners import run_guarded
 from router.net.router_hub import RouterHub
@@ -40,6 +41,8 @@ log = structlog.get_logger("router.plugin")
 START_S: Final = 30.0
 # Time that a stopping router waits for its plugins.
 STOP_S: Final = 2.0
+# How many calls of one plugin, about peers, are in progress at a time.
+MAX_CALLS: Final = 64
 # Maximum number of lines that are logged from a crashed plugin's traceback.
 MAX_TRACEBACK_LINES: Final = 30
 HUNG: Final = "it blocked the event loop for more than a second"
@@ -49,7 +52,7 @@ Status = Literal["starting", "running", "finished", "stopped", "failed"]
 
 
 # The plugin that the current task belongs to.
-_EXECUTED: ContextVar[HostedPlugin | None] = ContextVar("executed plugin", default=None)
+EXECUTED: ContextVar[HostedPlugin | None] = ContextVar("executed plugin", default=None)
 
 
 class Runnable(Protocol):
@@ -81,6 +84,11 @@ class HostedPlugin:
     over: trio.Event = attrs.field(factory=trio.Event, repr=False)
     scope: trio.CancelScope = attrs.field(factory=trio.CancelScope, repr=False)
     folder: str = ""
+    # the plugin itself, once it is made
+    instance: Runnable | None = attrs.field(default=None, repr=False)
+    # calls of it that are in progress (`callouts`), and the turns of those that wait
+    calls: set[trio.CancelScope] = attrs.field(factory=set, repr=False)
+    turns: FairLimiter = attrs.field(factory=lambda: FairLimiter(MAX_CALLS), repr=False)
 
     @property
     def name(self) -> str:
@@ -112,6 +120,12 @@ class HostedPlugin:
         if self.is_alive:
             self.status, self.reason, self.failure = status, reason, failure
         self.scope.cancel()
+        self.cancel_calls()
+
+    def cancel_calls(self) -> None:
+        """Cancel the calls of the plugin that are in progress."""
+        for call in self.calls:
+            call.cancel()
 
 
 class PluginHost:
@@ -214,15 +228,17 @@ class PluginHost:
                 hosted.status, hosted.reason = "stopped", "the router stops"
             hosted.is_settled.set()
             hosted.over.set()
+            hosted.cancel_calls()
             if self._last.get(hosted.name) is hosted and hosted.name not in self.plugins:
                 del self._last[hosted.name]
 
     async def _run_plugin(self, hosted: HostedPlugin) -> None:
         async with trio.open_nursery() as nursery:
-            _EXECUTED.set(hosted)
+            EXECUTED.set(hosted)
             nursery.start_soon(self._see_it_start, hosted)
             plugin = await trio.to_thread.run_sync(_made, hosted.section, abandon_on_cancel=True)
             await trio.lowlevel.checkpoint()
+            hosted.instance = plugin
             metrics = PluginMetrics(
                 hosted.name, partial(self._metrics_failed, hosted), self._metric_owners
             )
@@ -275,7 +291,7 @@ class PluginHost:
 
     def _failed(self, hosted: HostedPlugin, failure: str, error: BaseException) -> None:
         """Stop a plugin that has raised an exception, unless it is stopped already."""
-        cause = _cause(error)
+        cause = cause_of(error)
         if isinstance(cause, _Late):
             failure = "slow-start"
         is_ours = isinstance(cause, (_Late, PluginUnusable))
@@ -306,7 +322,7 @@ class PluginHost:
 
     def _hung(self) -> None:
         """Stop the plugin that the current task belongs to, as it blocks the event loop."""
-        hosted = _EXECUTED.get()
+        hosted = EXECUTED.get()
         if hosted is not None:
             self._stop_failed(hosted, "hung", HUNG)
 
@@ -371,7 +387,7 @@ def _made(section: PluginSettings) -> Runnable:
     return made
 
 
-def _cause(error: BaseException) -> BaseException:
+def cause_of(error: BaseException) -> BaseException:
     """Return the first exception inside nested exception groups."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
@@ -379,7 +395,7 @@ def _cause(error: BaseException) -> BaseException:
 
 
 def _kind_of(error: BaseException) -> str:
-    return "hung" if isinstance(_cause(error), PluginHung) else "crashed"
+    return "hung" if isinstance(cause_of(error), PluginHung) else "crashed"
 
 
 def _words(error: BaseException) -> str:

@@ -185,6 +185,8 @@ def _listener(listener: ListenerSettings, user: str | None) -> AnswerMap:
     admits, text = True, "the peer may stay anonymous"
     if listener.role in ROLES:
         admits, text = False, "it is for other routers only"
+    elif user is not None and listener.authentication_plugin is not None:
+        text = f"the plugin {listener.authentication_plugin} must recognize the user"
     elif user is not None and "PLAIN" not in listener.sasl_mechanisms:
         admits, text = False, "users cannot authenticate: PLAIN is not offered"
     elif user is not None:

@@ -1,6 +1,6 @@
-"""Authenticate peers by SASL: ANONYMOUS, EXTERNAL, and PLAIN or SCRAM with a users file.
+"""Authenticate peers by SASL: ANONYMOUS, EXTERNAL, PLAIN or SCRAM with a users file, or a plugin.
 
-RFC 4505, RFC 4422 (appendix A), RFC 4616 and RFC 5802.
+RFC 4505, RFC 4422 (appendix A), RFC 4616 and RFC 5802. `plugin_logins` has what plugins decide.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import trio
 
 from router.config.scram import MECHANISMS as SCRAM
 from router.config.users import ANONYMOUS, Users, verify
+from router.net.callouts import Callouts
 from router.net.failed_logins import FailedLogins
 from router.net.fair_limiter import FairLimiter
 from router.net.threads import stand_back
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 # Password hashes are slow on purpose; more than a few at once would only queue on the processors.
 # Hosts take turns, so one that tries password after password cannot keep others out.
 _HASHING = FairLimiter(2)
+# Mechanisms that the router itself handles.
+OWN: Final = frozenset({"ANONYMOUS", "EXTERNAL", "PLAIN", *SCRAM})
 # A login that gets no turn within this time fails. If it began later, it would hardly finish before
 # the handshake time-out.
 LONGEST_WAIT_S = 8.0
@@ -32,13 +35,21 @@ LONGEST_WAIT_S = 8.0
 class Step:
     """Answer to one message of a peer: a challenge, or the user's name, or neither of the two.
 
-    Without both, the peer has failed to authenticate. `proof` is sent with a success: it shows that
-    the server knows the user as well.
+    Without both, the peer has failed to authenticate; so it has if `is_refusal`, though a challenge
+    tells it so first. `proof` is sent with a success: it shows that the server knows the user as
+    well.
     """
 
     challenge: bytes | None = attrs.field(default=None, repr=False)
     user: str | None = None
     proof: bytes | None = attrs.field(default=None, repr=False)
+    groups: frozenset[str] = frozenset()
+    is_refusal: bool = False
+
+    @property
+    def fails(self) -> bool:
+        """Return whether the peer has failed to authenticate."""
+        return self.is_refusal or (self.challenge is None and self.user is None)
 
 
 _FAILED: Final = Step()
@@ -50,19 +61,41 @@ class Login(Protocol):
     async def step(self, response: bytes) -> Step:
         """Return the answer to the peer's next message.
 
-        Raises `trio.TooSlowError` if too many logins wait.
+        Raises `trio.TooSlowError` if too many logins wait, and `CalloutFailed` if a plugin fails.
         """
 
 
 @attrs.frozen
 class Authenticator:
-    """Authenticator of one listener's peers; `users` are the users that the listener admits."""
+    """Authenticator of one listener's peers.
+
+    `users` are the users that the listener admits. `plugin` is the name of the plugin that
+    authenticates by the mechanisms that it handles; the router handles the others.
+    """
 
     users: Users | None = attrs.field(repr=False)
+    plugin: str | None = None
+    callouts: Callouts | None = attrs.field(default=None, repr=False)
     failed: FailedLogins = attrs.field(factory=FailedLogins, init=False, eq=False, repr=False)
 
+    def offered(self, mechanisms: tuple[str, ...]) -> tuple[str, ...]:
+        """Return those of a listener's mechanisms that somebody handles."""
+        own = {"ANONYMOUS", "EXTERNAL"} if self.users is None else {*OWN}
+        return tuple(each for each in mechanisms if each in own or self.is_left_to_plugin(each))
+
+    def is_left_to_plugin(self, mechanism: str) -> bool:
+        """Return whether the plugin decides about logins by a mechanism.
+
+        If it is not known yet what the plugin handles, it has to decide all of them; but a plugin
+        never handles SCRAM, which takes several steps.
+        """
+        if self.plugin is None or mechanism in SCRAM:
+            return False
+        handled = None if self.callouts is None else self.callouts.mechanisms(self.plugin)
+        return handled is None or mechanism in handled
+
     def begin(self, mechanism: str, host: str, external_user: str | None = None) -> Login:
-        """Begin the authentication of a peer.
+        """Begin the authentication of a peer by a mechanism that is not left to the plugin.
 
         `host` is the host of this peer, and `external_user` the user that its certificate stands
         for.

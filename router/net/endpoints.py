@@ -10,6 +10,7 @@ from router.amqp.failover import FAILOVER_SERVER_LIST, failover_list
 from router.amqp.redirects import Redirect
 from router.config.auto_links import AutoLinkSettings
 from router.config.connectors import ConnectorSettings
+from router.config.endpoints import TOKENS
 from router.config.exchanges import BindingSettings, ExchangeSettings
 from router.config.link_routes import LinkRouteSettings
 from router.config.listeners import ListenerSettings
@@ -23,9 +24,12 @@ from router.core.addresses.table import address_name
 from router.core.link_routes.route_outlets import LinkRouteRule
 from router.core.links.auto_links import AutoLinkRule
 from router.core.routers.membership import INTER_ROUTER, ROLES, Membership
+from router.engine.opening import MIN_MAX_FRAME_SIZE
 from router.engine.settings import ConnectionSettings
 
 PRODUCT = "trioute"
+# The largest SASL frame of a peer that may send a token.
+TOKEN_FRAME_BYTES = 16 * 1024
 # Reading from a peer stops once this much output waits for it. Deliveries stop far below that
 # (`router.engine.outbox`), so only replies reach it: to attaches, begins and echo requests.
 UNSENT_LIMIT_BYTES = 2 * 1024 * 1024
@@ -102,7 +106,17 @@ def listener_settings(
         policy_vhost=None if listener.role in ROLES else listener.policy_vhost,
         multi_tenant=listener.multi_tenant and listener.role not in ROLES,
         plain_needs_tls=not listener.allow_insecure_authentication,
+        sasl_frame_bytes=sasl_frame_bytes(listener),
     )
+
+
+def sasl_frame_bytes(listener: ListenerSettings) -> int:
+    """Return the size of the largest SASL frame that a listener accepts.
+
+    Tokens rarely fit into the 512 octets of section 5.3.1, and clients send them nevertheless.
+    """
+    has_tokens = any(each in TOKENS for each in listener.sasl_mechanisms)
+    return TOKEN_FRAME_BYTES if has_tokens else MIN_MAX_FRAME_SIZE
 
 
 def connector_settings(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import socket
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import attrs
 import structlog
@@ -23,6 +24,9 @@ from router.net.router_hub import RouterHub
 from router.net.router_pump import RouterPump
 from router.net.tls.profiles import ServerTls
 from router.net.unopened import UnopenedConnections
+
+if TYPE_CHECKING:
+    from router.net.authorization import Authorization
 
 log = structlog.get_logger("router.listener")
 
@@ -135,8 +139,21 @@ class AmqpListener:
         # for peers on this host: nobody else can read what they send
         self.local_settings = attrs.evolve(self.settings, plain_needs_tls=False)
         self.counters = ConnectionCounters(listener.name, "in", listener.role)
-        self.authenticator = Authenticator(read_users(listener))
+        self.authenticator = self._authenticating(read_users(listener))
+        self.authorization: Authorization | None = None
+        if listener.authorization_plugin is not None:
+            # only here: few routers have such a plugin
+            from router.net.authorization import Authorization
+
+            self.authorization = Authorization(listener.authorization_plugin, hub.callouts)
         self._unopened = UnopenedConnections()
+
+    def _authenticating(self, users: Users | None) -> Authenticator:
+        return Authenticator(users, self.listener.authentication_plugin, self.hub.callouts)
+
+    def admit(self, users: Users) -> None:
+        """Admit other users from now on; existing connections continue."""
+        self.authenticator = self._authenticating(users)
 
     def begin(self) -> None:
         """Continue the counters of a previous listener with this name, if there was one."""
@@ -160,6 +177,9 @@ class AmqpListener:
         sock = socket.socket(fileno=stream.socket.detach())
         sock.setblocking(False)
         settings = self.local_settings if is_loopback(name) else self.settings
+        if self.authenticator.plugin is not None:
+            offered = self.authenticator.offered(settings.sasl_mechanisms)
+            settings = attrs.evolve(settings, sasl_mechanisms=offered)
         connection = Connection(settings, self.hub.forwarder, self.hub.turn, name, False)
         tls = self.tls
         pump = RouterPump(
@@ -171,6 +191,7 @@ class AmqpListener:
             None if tls is None else tls.channel(),
             tls,
         )
+        pump.authorization = self.authorization
         pump.log.debug("connection accepted", listener=self.listener.name)
         self._unopened.watch(pump)
         try:

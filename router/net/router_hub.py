@@ -26,6 +26,7 @@ from router.net.tracing import Tracer
 
 if TYPE_CHECKING:
     from router.engine.connection import Connection
+    from router.net.callouts import Callouts
     from router.net.router_pump import RouterPump
 
 log = structlog.get_logger("router.core")
@@ -64,6 +65,8 @@ class RouterHub(Hub["RouterPump"]):
         self.tidy_callbacks: list[Callable[[float], None]] = []
         # keeps auto-links attached; here for views of their state
         self.auto_links: Any = None
+        # asks plugins about peers; None if the router runs none
+        self.callouts: Callouts | None = None
         # manages the network of routers; None on a standalone router
         self.network: Any = None
         # whether a turn for the network's deferred work is scheduled

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
 import structlog
 import trio
 
 from router.amqp.constants import Condition
 from router.amqp.performatives import Error
-from router.engine import events, sasl
+from router.engine import events, opening, sasl
 from router.engine.connection import Connection
+from router.engine.states import ConnectionState
 from router.errors import AmqpError
 from router.net.authentication import Authenticator, Login
+from router.net.callouts import Attempt, CalloutFailed, time_left_s
 from router.net.connection_counters import ConnectionCounters
 from router.net.endpoints import endpoint_host
 from router.net.event_log import log_event
+from router.net.own_logins import OwnLogin
 from router.net.pump import Pump
 from router.net.tls.channel import Security
 
 if TYPE_CHECKING:
+    from router.net.authorization import Authorization
     from router.net.router_hub import RouterHub
-    from router.net.scram import ScramClientLogin
     from router.net.tls.channel import TlsChannel
     from router.net.tls.profiles import ServerTls
 
@@ -31,16 +35,9 @@ log = structlog.get_logger("router.connection")
 link_log = structlog.get_logger("router.link")
 authentication_log = structlog.get_logger("router.authentication")
 
+T = TypeVar("T")
+
 TOO_MANY_LOGINS = AmqpError(Condition.RESOURCE_LIMIT_EXCEEDED, "too many clients are logging in")
-
-SERVER_NOT_PROVED = AmqpError(
-    Condition.UNAUTHORIZED_ACCESS,
-    "the server did not prove that it knows the user, or its messages are not those of SCRAM",
-)
-
-LoginEvent = events.SaslInitDue | events.SaslChallengeReceived | events.SaslSuccessReceived
-"""Events of a login by SCRAM at a server."""
-LOGIN_EVENTS = (events.SaslInitDue, events.SaslChallengeReceived, events.SaslSuccessReceived)
 
 
 class RouterPump(Pump):
@@ -60,7 +57,12 @@ class RouterPump(Pump):
         self.server_tls = server_tls
         # authentication in progress
         self._login: Login | None = None
-        self._own_login: ScramClientLogin | None = None
+        # whether a plugin decides about it, and whether it has failed
+        self._is_plugin_login = False
+        self._has_failed = False
+        # asks a plugin whether the peer may open the connection
+        self.authorization: Authorization | None = None
+        self._own_login: OwnLogin | None = None
         # version, cipher and bits of its key, once TLS is in use
         self.security: Security | None = None
         self.authenticator = authenticator
@@ -86,9 +88,18 @@ class RouterPump(Pump):
         if isinstance(event, events.SaslInitReceived | events.SaslResponseReceived):
             assert self._nursery is not None
             self._nursery.start_soon(self._authenticate, event)
-        elif isinstance(event, LOGIN_EVENTS):
+        elif isinstance(event, events.LOGIN_EVENTS):
             assert self._nursery is not None
-            self._nursery.start_soon(self._log_in, event)
+            if self._own_login is None:
+                self._own_login = OwnLogin(self)
+            self._nursery.start_soon(self._own_login.step, event)
+        elif isinstance(event, events.OpenReceived):
+            # unless it has been refused already
+            is_due = self.connection.state == ConnectionState.OPEN_RCVD
+            if self.authorization is not None and is_due:
+                assert self._nursery is not None
+                opening.hold_open(self.connection)
+                self._nursery.start_soon(self._authorize_open, self.authorization)
         elif isinstance(event, events.ConnectionOpened):
             self.opened.set()
             # the peer's container-id is known now, and a trace may select by it
@@ -116,19 +127,24 @@ class RouterPump(Pump):
         The answer is a challenge or the SASL outcome.
         """
         connection = self.connection
-        mechanism = str(connection.mechanism)
         assert self.authenticator is not None
         host, failed = endpoint_host(connection.name), self.authenticator.failed
         try:
             if isinstance(event, events.SaslInitReceived):
                 failed.check(host)
-                self._login = self.authenticator.begin(mechanism, host, connection.external_user)
+                self._login = self._begin_login(self.authenticator, event)
                 response = event.initial_response
             else:
                 response = event.response
-            assert self._login is not None
-            step = await self._login.step(response)
-            if step.challenge is None and step.user is None:
+            login = self._login
+            assert login is not None
+            if self._is_plugin_login:
+                step = await self._while_connected(partial(login.step, response))
+            else:
+                step = await login.step(response)
+            is_failure = step is not None and step.fails and not self._has_failed
+            if is_failure:
+                self._has_failed = True
                 await failed.delay(host)
         except trio.TooSlowError:
             self.hub.begin_turn()
@@ -136,52 +152,106 @@ class RouterPump(Pump):
             # even one that asks them to try again. After a lost connection they try again by
             # themselves.
             self.connection.close(TOO_MANY_LOGINS)
+        except CalloutFailed as problem:
+            self.hub.begin_turn()
+            self._callout_failed(problem)
         else:
             self.hub.begin_turn()
-            if step.challenge is None and step.user is None:
-                if self.counters is not None:
-                    self.counters.unauthenticated += 1
-                peer = connection.name
-                authentication_log.warning(
-                    "authentication failed",
-                    connection=self.number,
-                    peer=peer,
-                    mechanism=mechanism,
-                )
-            if step.challenge is not None:
+            if is_failure:
+                self._authentication_failed()
+            if step is None:
+                connection.end_of_input()
+            elif step.challenge is not None:
                 sasl.challenge(connection, step.challenge)
             else:
-                sasl.outcome(connection, step.user is not None, step.user, step.proof)
+                accepted = step.user is not None
+                sasl.outcome(connection, accepted, step.user, step.proof, step.groups)
                 self._login = None
         self.hub.finish_turn()
         self.read_again()
 
-    async def _log_in(self, event: LoginEvent) -> None:
-        """Take one step of a login by SCRAM at a server; its hashes are computed in a thread."""
-        from router.net.scram import LoginRefused, ScramClientLogin
-
+    def _begin_login(self, authenticator: Authenticator, event: events.SaslInitReceived) -> Login:
+        """Return the login that a peer's SASL init begins."""
         connection = self.connection
-        settings = connection.settings
-        try:
-            if isinstance(event, events.SaslInitDue):
-                user, password = settings.sasl_username or "", settings.sasl_password or ""
-                self._own_login = ScramClientLogin(event.mechanism, user, password)
-                response = self._own_login.first()
-                self.hub.begin_turn()
-                sasl.send_init(connection, response)
-            elif isinstance(event, events.SaslChallengeReceived):
-                assert self._own_login is not None
-                response = await trio.to_thread.run_sync(self._own_login.answer, event.challenge)
-                self.hub.begin_turn()
-                sasl.respond(connection, response)
-            else:
-                assert self._own_login is not None
-                self._own_login.check(event.proof)
-                self._own_login = None
-                self.hub.begin_turn()
-                sasl.proceed(connection)
-        except LoginRefused:
-            self.hub.begin_turn()
-            connection.close(SERVER_NOT_PROVED)
+        host, external_user = endpoint_host(connection.name), connection.external_user
+        plugin = authenticator.plugin
+        self._is_plugin_login = authenticator.is_left_to_plugin(event.mechanism)
+        if plugin is None or not self._is_plugin_login:
+            return authenticator.begin(event.mechanism, host, external_user)
+        # only here: few routers have such a plugin
+        from router.net.plugin_logins import PluginLogin
+
+        attempt = Attempt(event.mechanism, b"", event.hostname, connection.name, external_user)
+        left = self._time_left_s
+        return PluginLogin(plugin, authenticator.callouts, host, attempt, left)
+
+    def _time_left_s(self) -> float:
+        return time_left_s(self.connection, self.hub.clock())
+
+    def _authentication_failed(self) -> None:
+        """Count and log that the peer has failed to authenticate."""
+        if self.counters is not None:
+            self.counters.unauthenticated += 1
+        authentication_log.warning(
+            "authentication failed",
+            connection=self.number,
+            peer=self.connection.name,
+            mechanism=str(self.connection.mechanism),
+        )
+
+    def _callout_failed(self, problem: CalloutFailed) -> None:
+        """End a login about which a plugin could not decide; no password was wrong."""
+        authentication_log.warning(
+            "authentication callout failed",
+            connection=self.number,
+            peer=self.connection.name,
+            mechanism=str(self.connection.mechanism),
+            plugin=problem.plugin,
+            reason=problem.reason,
+        )
+        sasl.fail(self.connection, problem.code, f"authentication is not possible: {problem}")
+        self._login = None
+
+    async def _while_connected(self, work: Callable[[], Awaitable[T]]) -> T | None:
+        """Do work while nothing is read from the peer; if the peer goes, cancel it, return None.
+
+        Raises CalloutFailed if the work does.
+        """
+        from router.net.hanging_up import until_hung_up
+
+        answer: T | None = None
+        failure: CalloutFailed | None = None
+        async with trio.open_nursery() as nursery:
+
+            async def watch() -> None:
+                await until_hung_up(self.sock)
+                nursery.cancel_scope.cancel()
+
+            nursery.start_soon(watch)
+            try:
+                answer = await work()
+            except CalloutFailed as failed:
+                failure = failed
+            nursery.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
+        return answer
+
+    async def _authorize_open(self, authorization: Authorization) -> None:
+        """Ask a plugin whether the peer may open the connection, and answer its open."""
+        connection = self.connection
+
+        async def ask() -> tuple[AmqpError | None]:
+            left = self._time_left_s()
+            return (await authorization.objection("open", "", connection, left),)
+
+        answer = await self._while_connected(ask)
+        self.hub.begin_turn()
+        if answer is None:
+            connection.end_of_input()
+        elif answer[0] is None:
+            opening.release_open(connection)
+        elif connection.state == ConnectionState.OPEN_RCVD:
+            opening.refuse(connection, answer[0])
         self.hub.finish_turn()
         self.read_again()

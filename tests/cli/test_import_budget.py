@@ -27,10 +27,10 @@ def imported_by(module: str) -> set[str]:
     [
         ("router.cli.main", 5, {*SERVER_SIDE, "trio", "attrs"}),
         ("router.client", 85, SERVER_SIDE),
-        ("router.cli.send", 95, SERVER_SIDE),
-        ("router.cli.receive", 95, SERVER_SIDE),
-        ("router.cli.stat", 105, SERVER_SIDE),
-        ("router.cli.manage", 95, SERVER_SIDE),
+        ("router.cli.send", 96, SERVER_SIDE),
+        ("router.cli.receive", 96, SERVER_SIDE),
+        ("router.cli.stat", 106, SERVER_SIDE),
+        ("router.cli.manage", 96, SERVER_SIDE),
         # it tells of differences between configurations
         ("router.cli.apply", 135, SERVER_SIDE - {"cattrs"}),
         ("router.cli.check", 200, {"trio", "structlog", "prometheus_client", "hypercorn"}),

@@ -59,7 +59,7 @@ def test_what_is_installed(module: str) -> None:
     assert f"good    {module} 1.2  Does something useful." in lines
     assert (
         f"newer   {module} 1.2  unusable: needs version 2.0 of the plugin contract; "
-        "this router has version 1.0"
+        "this router has version 1.1"
     ) in lines
 
 

@@ -98,8 +98,8 @@ prefx = "a"
         f:7: listener[0].max_frame_size: is not a known attribute; did you mean maxFrameSize?
         f:9: listener[1].http: "yes" is not allowed; give true or false
         f:10: listener[1].saslMechanisms: ["PLAIN", "SCRAM"] is not allowed; give a list of
-            one or more of "ANONYMOUS", "PLAIN", "EXTERNAL", "SCRAM-SHA-1", "SCRAM-SHA-256" or
-            "SCRAM-SHA-512", or the same in one text with spaces
+            one or more of "ANONYMOUS", "PLAIN", "EXTERNAL", "SCRAM-SHA-1", "SCRAM-SHA-256",
+            "SCRAM-SHA-512", "XOAUTH2" or "OAUTHBEARER", or the same in one text with spaces
         f:13: connector[0].saslPassword: (a secret) is not allowed; give text, or env:VARIABLE,
             file:PATH, pass:TEXT or literal:TEXT
         f:15: address[0].prefx: is not a known attribute; did you mean prefix?
@@ -218,7 +218,8 @@ def test_the_default_file_shows_every_attribute() -> None:
 
 def test_what_the_default_file_comments_out_is_the_default() -> None:
     samples = "levels|id|metadata|socketAddressFamily|usersFile|openProperties|"
-    samples += "protocolFamily|failoverUrls|sslProfile|sniSslProfiles|requireSsl|policyVhost"
+    samples += "protocolFamily|failoverUrls|sslProfile|sniSslProfiles|requireSsl|policyVhost|"
+    samples += "authenticationPlugin|authorizationPlugin"
     paragraphs = [
         paragraph
         if "#[[" in paragraph

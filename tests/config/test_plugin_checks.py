@@ -94,6 +94,48 @@ def mistakes(text: str) -> list[str]:
                 "give a table of text, numbers, true or false, and lists and tables of those"
             ),
         ),
+        (
+            (
+                '[[listener]]\nauthenticationPlugin = "counting"\n'
+                'saslMechanisms = "XOAUTH2 PLAIN"\n'
+                '[[plugin]]\nplugin = "counting"'
+            ),
+            "",
+        ),
+        (
+            (
+                '[[listener]]\nauthenticationPlugin = "countin"\nsaslMechanisms = "PLAIN"\n'
+                '[[plugin]]\nplugin = "counting"'
+            ),
+            (
+                "f:2: listener[0].authenticationPlugin: names countin, which is the name of no "
+                "plugin section; did you mean counting?; name one of counting"
+            ),
+        ),
+        (
+            '[[listener]]\nauthorizationPlugin = "counting"',
+            (
+                "f:2: listener[0].authorizationPlugin: names counting, which is the name of no "
+                "plugin section; add a plugin section first"
+            ),
+        ),
+        (
+            '[[listener]]\nsaslMechanisms = "OAUTHBEARER XOAUTH2"',
+            (
+                "f:2: listener[0].saslMechanisms: offers OAUTHBEARER and XOAUTH2, for which an "
+                "authentication plugin is needed; name one in authenticationPlugin, or remove them"
+            ),
+        ),
+        (
+            (
+                '[[listener]]\nsaslMechanisms = "SCRAM-SHA-256 PLAIN"\n'
+                'authenticationPlugin = "counting"\n[[plugin]]\nplugin = "counting"'
+            ),
+            (
+                "f:1: listener[0].usersFile: is missing, though PLAIN or SCRAM is offered; give "
+                "the path of a users file, which `trioute user add` writes"
+            ),
+        ),
     ],
 )
 def test_each_mistake_is_reported_with_its_line(text: str, mistake: str) -> None:

@@ -72,8 +72,8 @@ def test_nothing_is_imported_before_it_is_needed(
 @pytest.mark.parametrize(
     ("which", "why"),
     [
-        ("Older", "needs version 0.9 of the plugin contract; this router has version 1.0"),
-        ("Newer", "needs version 1.99 of the plugin contract; this router has version 1.0"),
+        ("Older", "needs version 0.9 of the plugin contract; this router has version 1.1"),
+        ("Newer", "needs version 1.99 of the plugin contract; this router has version 1.1"),
         ("Unversioned", "api_version must be two numbers"),
         ("Unsettled", "settings_class must be an attrs class"),
         ("Undescribed", "must have the metadata that router.plugin.setting returns"),
@@ -85,7 +85,7 @@ def test_nothing_is_imported_before_it_is_needed(
 def test_what_is_no_plugin(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, which: str, why: str
 ) -> None:
-    assert API_VERSION == (1, 0)
+    assert API_VERSION == (1, 1)
     install(tmp_path, monkeypatch, SOURCE, wrong=which)
     with pytest.raises(PluginUnusable, match=why):
         load_plugin("wrong")

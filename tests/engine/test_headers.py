@@ -52,7 +52,7 @@ def test_what_is_not_offered_is_refused(mechanism: str) -> None:
     assert not talk.recorder.of(SaslInitReceived)
 
 
-@pytest.mark.parametrize("mechanism", ["PLAIN", "EXTERNAL"])
+@pytest.mark.parametrize("mechanism", ["PLAIN", "EXTERNAL", "XOAUTH2", "OAUTHBEARER"])
 def test_a_list_of_mechanisms_is_never_empty(mechanism: str) -> None:
     talk = server(Symbol(mechanism), plain_needs_tls=True) >> SASL_HEADER << SASL_HEADER << OVER
     [closed] = talk.recorder.of(ConnectionClosed)

@@ -20,7 +20,8 @@ from router.amqp.performatives import (
     SaslOutcome,
 )
 from router.amqp.types import Symbol
-from router.engine.events import ConnectionClosed, ConnectionOpened
+from router.engine import opening
+from router.engine.events import ConnectionClosed, ConnectionOpened, OpenReceived
 from router.engine.opening import own_open
 from router.errors import AmqpError
 
@@ -28,6 +29,7 @@ from support.transcripts import (
     NOTHING,
     OVER,
     On,
+    Recorder,
     Talk,
     attach_sender,
     begin,
@@ -597,3 +599,33 @@ def test_who_has_taken_one_port_for_another_is_told_so(octets: bytes, what: str)
         assert closing.error is not None
         found = str(closing.error.description)
         assert found.endswith(f" (it is {what}, which {words})") if what else "(" not in found
+
+
+class Holding(Recorder):
+    """Holds every open back."""
+
+    def event_received(self, connection: Any, event: Any) -> None:
+        super().event_received(connection, event)
+        if isinstance(event, OpenReceived):
+            opening.hold_open(connection)
+
+
+def test_an_open_that_is_held_back() -> None:
+    for refusal in (None, AmqpError("amqp:unauthorized-access", "no")):
+        talk = Talk(Holding(), sasl_mechanisms=())
+        talk >> [AMQP_HEADER, Open("c", idle_time_out=1000), begin()] << AMQP_HEADER << NOTHING
+        # no heartbeat may come before our open
+        wait(talk, 3) << NOTHING
+        if refusal is None:
+            opening.release_open(talk.connection)
+            talk << Open << Begin << NOTHING
+            continue
+        opening.refuse(talk.connection, refusal)
+        opening.release_open(talk.connection)
+        talk << Open << failed(Close, "amqp:unauthorized-access") << OVER
+
+
+def test_an_open_that_is_held_back_for_too_long() -> None:
+    talk = Talk(Holding(), sasl_mechanisms=(), handshake_timeout_s=5.0)
+    talk >> AMQP_HEADER >> Open("c") << AMQP_HEADER << NOTHING
+    wait(talk, 6) << OVER

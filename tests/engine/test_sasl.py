@@ -314,3 +314,33 @@ def test_a_server_may_not_challenge_where_there_is_nothing_to_answer() -> None:
     [closed] = closings(talk)
     assert closed.error is not None
     assert "SaslChallenge received; ANONYMOUS has none" in str(closed.error.description)
+
+
+@pytest.mark.parametrize("code", [SaslCode.SYS, SaslCode.SYS_PERM, SaslCode.SYS_TEMP])
+def test_a_login_that_could_not_be_decided(code: SaslCode) -> None:
+    talk = server() >> SASL_HEADER >> SaslInit(ANONYMOUS)
+    sasl.fail(talk.skip().connection, code, "nobody answers")
+    talk << SaslOutcome(code) << OVER
+    [closed] = closings(talk)
+    assert closed.error is not None
+    assert closed.error.description == "nobody answers"
+    # and only once
+    sasl.fail(talk.connection, code, "nobody answers")
+    talk << OVER
+
+
+def test_groups_belong_to_the_connection() -> None:
+    talk = server() >> SASL_HEADER >> SaslInit(ANONYMOUS)
+    assert talk.connection.groups == frozenset()
+    sasl.outcome(talk.skip().connection, True, "ada", None, frozenset({"staff"}))
+    talk << SaslOutcome(SaslCode.OK) << NOTHING
+    assert (talk.connection.user, talk.connection.groups) == ("ada", frozenset({"staff"}))
+
+
+def test_tokens_may_be_longer() -> None:
+    init = SaslInit(ANONYMOUS, initial_response=bytes(3000))
+    talk = server(sasl_frame_bytes=4096) >> SASL_HEADER >> init
+    assert talk.recorder.of(SaslInitReceived)
+    longer = attrs.evolve(init, initial_response=bytes(4096))
+    talk = server(sasl_frame_bytes=4096) >> SASL_HEADER << SASL_HEADER << SaslMechanisms
+    talk >> longer << OVER

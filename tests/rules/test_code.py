@@ -26,6 +26,9 @@ BOUNDARIES = frozenset(
         "router/config/plugin_classes.py:read_settings",
         "router/config/plugin_classes.py:with_absolute_paths",
         "router/errors.py:describe_exception",
+        # Here only the call ends: a peer must not be able to stop a plugin.
+        "router/hosting/callouts.py:_ask",
+        "router/hosting/callouts.py:_mechanisms",
         "router/hosting/host.py:_last_lines",
         "router/hosting/host.py:_run_one",
         # Nor does a mistake of ours in what only plugins see end anything else.

@@ -21,13 +21,23 @@ def said_by_go(url: str, address: str, *selector: str) -> list[str]:
     They tell which drains were answered or, with a selector, what became of the attach with it.
     Without the program skip, or fail where `TRIOUTE_REQUIRE_INTEROP=1`.
     """
+    return _said(url, address, *selector)
+
+
+def login_by_go(url: str, user: str, token: str) -> str:
+    """Return what becomes of a login by XOAUTH2: `opened`, or an error."""
+    return _said("xoauth2", url, user, token)[0]
+
+
+def _said(*arguments: str) -> list[str]:
+    """Run the program, and return the lines that it prints."""
     if not PROGRAM.exists():
         reason = "go-amqp IS MISSING (run `make interop`; it takes Go): it does not take part"
         if os.environ.get(REQUIRED) == "1":
             pytest.fail(f"{reason}, and {REQUIRED}=1 asks for it")
         pytest.skip(reason)
     ended = subprocess.run(
-        [PROGRAM, url, address, *selector],
+        [PROGRAM, *arguments],
         capture_output=True,
         text=True,
         timeout=LIMIT_S,

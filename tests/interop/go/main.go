@@ -3,6 +3,8 @@
 // With a selector it attaches a receiver with that as its filter, and prints the error condition
 // that it is told, or "attached". Without one it drains without credit, with credit that nobody uses, and after its credit has been used up, and
 // prints a line after each. Where a drain gets no answer it says so, and ends with status 1.
+//
+// As peer xoauth2 URL USER TOKEN it logs in by XOAUTH2, and prints "opened" or the error.
 package main
 
 import (
@@ -17,7 +19,14 @@ import (
 
 const patience = 20 * time.Second
 
+// Tokens need larger SASL frames than the specification allows.
+const longestInit = 16384
+
 func main() {
+	if len(os.Args) == 5 && os.Args[1] == "xoauth2" {
+		fmt.Println(logIn(os.Args[2], os.Args[3], os.Args[4]))
+		return
+	}
 	if len(os.Args) != 3 && len(os.Args) != 4 {
 		fmt.Fprintln(os.Stderr, "usage: peer URL ADDRESS [SELECTOR]")
 		os.Exit(2)
@@ -30,6 +39,22 @@ func main() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+}
+
+// logIn opens a connection with a token, and returns what became of it.
+func logIn(url, user, token string) string {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	options := &amqp.ConnOptions{SASLType: amqp.SASLTypeXOAUTH2(user, token, longestInit)}
+	connection, err := amqp.Dial(ctx, url, options)
+	if err != nil {
+		return err.Error()
+	}
+	defer connection.Close()
+	if _, err = connection.NewSession(ctx, nil); err != nil {
+		return err.Error()
+	}
+	return "opened"
 }
 
 func run(url, address, selector string) error {

@@ -38,7 +38,9 @@ ALLOWED: dict[str, frozenset[str]] = {
     # What plugins see, and who runs them.
     "plugin_events": frozenset(),
     "plugin_samples": frozenset({"plugin_events"}),
-    "plugin": frozenset({"client", "config", "errors", "plugin_events", "plugin_samples"}),
+    "plugin_credentials": frozenset(),
+    "plugin": frozenset({"client", "config", "errors", "plugin_events", "plugin_samples"})
+    | {"plugin_credentials"},
     "hosting": _DATA_PLANE
     | {"client", "config", "metrics", "net", "plugin", "plugin_events", "plugin_samples"},
     # Over everything.

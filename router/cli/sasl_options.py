@@ -1,0 +1,54 @@
+"""Option of client commands for SASL, under the name of Dispatch's tools."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, Final
+
+import attrs
+import click
+
+from router.client import Url
+
+MECHANISMS: Final = (
+    "ANONYMOUS",
+    "EXTERNAL",
+    "PLAIN",
+    "SCRAM-SHA-1",
+    "SCRAM-SHA-256",
+    "SCRAM-SHA-512",
+)
+
+Command = Callable[..., None]
+
+
+def sasl_options(parameter: str) -> Callable[[Command], Command]:
+    """Return a decorator that adds `--sasl-mechanisms`; `parameter` is the command's URL."""
+
+    def decorated(command: Command) -> Command:
+        @click.option(
+            "--sasl-mechanisms",
+            metavar="LIST",
+            callback=_read,
+            help="The SASL mechanisms to use, the best first, with commas or spaces between. "
+            "[default: with a user SCRAM, then PLAIN; otherwise EXTERNAL or ANONYMOUS]",
+        )
+        @functools.wraps(command)
+        def with_sasl(sasl_mechanisms: tuple[str, ...], **options: Any) -> None:
+            if sasl_mechanisms:
+                url: Url = options[parameter]
+                options[parameter] = attrs.evolve(url, mechanisms=sasl_mechanisms)
+            command(**options)
+
+        return with_sasl
+
+    return decorated
+
+
+def _read(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...]:
+    names = tuple((value or "").replace(",", " ").upper().split())
+    for name in names:
+        if name not in MECHANISMS:
+            raise click.BadParameter(f"{name} is not one of {', '.join(MECHANISMS)}")
+    return names

@@ -1,0 +1,36 @@
+"""Notice that a peer has closed its side of a socket while nothing is read from it."""
+
+from __future__ import annotations
+
+import select
+import socket
+from typing import Final
+
+import trio
+
+# If the peer has sent more, the socket stays readable, and it is looked at this often.
+INTERVAL_S: Final = 0.25
+# only Linux has the first one; elsewhere only a lost connection is noticed
+_GONE: Final = getattr(select, "POLLRDHUP", 0) | select.POLLHUP | select.POLLERR
+
+
+async def until_hung_up(sock: socket.socket) -> None:
+    """Wait until the peer has closed its side, or is lost. No other task may wait for its octets.
+
+    Returns also if this side closes the socket.
+    """
+    while sock.fileno() >= 0:
+        try:
+            await trio.lowlevel.wait_readable(sock)
+        except trio.ClosedResourceError:
+            return
+        if is_hung_up(sock):
+            return
+        await trio.sleep(INTERVAL_S)
+
+
+def is_hung_up(sock: socket.socket) -> bool:
+    """Return whether the peer has closed its side, or is lost."""
+    asked = select.poll()
+    asked.register(sock, getattr(select, "POLLRDHUP", 0))
+    return any(events & _GONE for _, events in asked.poll(0))

@@ -1,0 +1,92 @@
+"""Clients that log in by XOAUTH2, at a router with a plugin that knows one token."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support.go_peers import login_by_go
+from support.jms import jms
+from support.plugins import HEAD, write_distribution
+from support.proton_peers import ProtonPeers
+from support.rhea_peers import RheaPeer
+from support.routers import RouterProcess, StartRouter
+
+# longer than the 512 octets that a SASL frame may have
+TOKEN = "abc.def-" * 200
+SOURCE = f'''
+class Tokens(plugin.Plugin):
+    "Knows one token."
+    api_version = (1, 1)
+    mechanisms = ("XOAUTH2", "PLAIN")
+
+    async def run(self, router):
+        router.started()
+        await trio.sleep_forever()
+
+    async def authenticate(self, login):
+        if login.mechanism == "PLAIN":
+            said = plugin.read_plain(login.response)
+            return plugin.Identity(said.user) if said.password == "pw" else None
+        found = plugin.read_token(login.mechanism, login.response)
+        if found.user == "failing":
+            raise ValueError(found.token)
+        return plugin.Identity(found.user) if found.token == "{TOKEN}" else None
+'''
+
+
+@pytest.fixture
+def guarded(routers: StartRouter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RouterProcess:
+    """Start a router whose logins the plugin decides."""
+    site = tmp_path / "site"
+    site.mkdir()
+    write_distribution(site, "tokens_of_test", HEAD + SOURCE, tokens="Tokens")
+    monkeypatch.setenv("PYTHONPATH", str(site))
+    return routers("""
+        [[listener]]
+        port = 0
+        saslMechanisms = ["XOAUTH2", "PLAIN"]
+        authenticatePeer = true
+        authenticationPlugin = "tokens"
+
+        [[plugin]]
+        plugin = "tokens"
+        """)
+
+
+def test_rhea_logs_in_with_a_token(guarded: RouterProcess, rhea: RheaPeer, address: str) -> None:
+    options = {"port": guarded.port, "username": "ada"}
+    rhea.tell("connect", connection="right", options={**options, "token": TOKEN})
+    rhea.wait("connection_open", connection="right")
+    for name, more in (("wrong", {"token": "abc"}), ("failing", {"username": "failing"})):
+        login = {**options, "token": TOKEN, **more}
+        rhea.tell("connect", connection=name, options=login)
+        rhea.wait("disconnected", connection=name)
+        assert rhea.find("connection_open", connection=name) == []
+    log = guarded.log_text()
+    assert log.count("user=ada") == 1
+    assert log.count("authentication failed") == 1
+    assert log.count("authentication callout failed") == 1
+    assert "abc" not in log
+
+
+def test_go_amqp_logs_in_with_a_token(guarded: RouterProcess) -> None:
+    assert login_by_go(guarded.url(), "ada", TOKEN) == "opened"
+    assert "SASL XOAUTH2 auth failed" in login_by_go(guarded.url(), "ada", "abc")
+    assert login_by_go(guarded.url(), "failing", TOKEN) != "opened"
+    assert "abc" not in guarded.log_text()
+
+
+def test_jms_logs_in_with_a_token(guarded: RouterProcess, address: str) -> None:
+    options = f"amqp.saslMechanisms=XOAUTH2&jms.username=ada&jms.password={TOKEN}"
+    assert jms(f"{guarded.url()}?{options}", address, "queue") == ["blue"]
+    assert "user=ada" in guarded.log_text()
+
+
+def test_proton_logs_in_with_a_password(guarded: RouterProcess, proton: ProtonPeers) -> None:
+    login = {"user": "ada", "allowed_mechs": "PLAIN"}
+    proton.connect(guarded.url(), password="pw", **login)
+    refused = proton.begin_connect(guarded.url(), password="wrong", **login)
+    proton.until(lambda: refused.is_lost, "the connection is refused")
+    assert refused.opened == 0
