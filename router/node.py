@@ -16,7 +16,7 @@ from router.config.saved import BaseConfiguration, StateFile
 from router.control.network.first_sync import FirstSync
 from router.core.model.address import UNAVAILABLE
 from router.core.routers.membership import ROLES
-from router.endpoints import Endpoints, ListenerAddresses, Prepared
+from router.endpoints import Endpoints, Prepared
 from router.hosting.host import PluginHost
 from router.logs.journal import Journal
 from router.management.agent import NODE, Agent, node_names
@@ -30,6 +30,7 @@ from router.net.network_log import log_news
 from router.net.shutdown import close_all
 from router.parts import Parts
 from router.reconfiguration import ReconfigurableRouter
+from router.running_listeners import ListenerAddresses
 
 if TYPE_CHECKING:
     from router.metrics.http import App

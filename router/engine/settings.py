@@ -59,5 +59,7 @@ class ConnectionSettings:
     # which management requests the peer may make: none, read, change, or trusted
     # (`management/access.py`)
     management: str = "read"
+    # whether a peer on this host is trusted although it has not authenticated
+    trusts_loopback: bool = True
     # whether its frames are logged
     traced: bool = False

@@ -115,7 +115,43 @@ def read_users(listener: ListenerSettings) -> Users | None:
     return None if listener.users_file is None else load_users(listener.users_file)
 
 
-class AmqpListener:
+class AmqpPort:
+    """Rules and users of an AMQP listener, and its connections that are not open yet."""
+
+    def __init__(
+        self,
+        listener: ListenerSettings,
+        hub: RouterHub,
+        container_id: str,
+        tls: ServerTls | None = None,
+    ) -> None:
+        # replaced when its files change
+        self.tls = tls
+        self.listener = listener
+        self.hub = hub
+        self.settings = listener_settings(container_id, listener, hub.membership)
+        # for peers on this host: nobody else can read what they send
+        self.local_settings = attrs.evolve(self.settings, plain_needs_tls=False)
+        self.counters = ConnectionCounters(listener.name, "in", listener.role)
+        self.authenticator = Authenticator(read_users(listener))
+        self.unopened = UnopenedConnections()
+
+    def begin(self) -> None:
+        """Continue the counters of a previous listener with this name, if there was one."""
+        self.counters = self.hub.add_counters(self.counters.name, "in", self.counters.role)
+
+    def new_connection(self, name: str, is_of_web_page: bool = False) -> Connection:
+        """Return the engine's side of a new connection to the peer `name`.
+
+        A web page in a browser on this host is not trusted just for that.
+        """
+        settings = self.local_settings if is_loopback(name) else self.settings
+        if is_of_web_page:
+            settings = attrs.evolve(settings, trusts_loopback=False)
+        return Connection(settings, self.hub.forwarder, self.hub.turn, name, False)
+
+
+class AmqpListener(AmqpPort):
     """AMQP listener whose sockets are bound."""
 
     def __init__(
@@ -126,28 +162,15 @@ class AmqpListener:
         container_id: str,
         tls: ServerTls | None = None,
     ) -> None:
-        # replaced when its files change
-        self.tls = tls
-        self.listener = listener
+        super().__init__(listener, hub, container_id, tls)
         self.sockets = sockets
-        self.hub = hub
-        self.settings = listener_settings(container_id, listener, hub.membership)
-        # for peers on this host: nobody else can read what they send
-        self.local_settings = attrs.evolve(self.settings, plain_needs_tls=False)
-        self.counters = ConnectionCounters(listener.name, "in", listener.role)
-        self.authenticator = Authenticator(read_users(listener))
-        self._unopened = UnopenedConnections()
-
-    def begin(self) -> None:
-        """Continue the counters of a previous listener with this name, if there was one."""
-        self.counters = self.hub.add_counters(self.counters.name, "in", self.counters.role)
 
     async def serve(self, connections: trio.Nursery) -> None:
         """Accept connections until cancelled.
 
         Accepted connections run in `connections`, and stay open when this call is cancelled.
         """
-        name, relieve = self.listener.name, self._unopened.make_room
+        name, relieve = self.listener.name, self.unopened.make_room
         await accept_connections(name, self.sockets, self._serve_one, connections, relieve=relieve)
 
     async def _serve_one(self, stream: trio.SocketStream) -> None:
@@ -159,12 +182,10 @@ class AmqpListener:
             return
         sock = socket.socket(fileno=stream.socket.detach())
         sock.setblocking(False)
-        settings = self.local_settings if is_loopback(name) else self.settings
-        connection = Connection(settings, self.hub.forwarder, self.hub.turn, name, False)
         tls = self.tls
         pump = RouterPump(
             sock,
-            connection,
+            self.new_connection(name),
             self.hub,
             self.authenticator,
             self.counters,
@@ -172,11 +193,11 @@ class AmqpListener:
             tls,
         )
         pump.log.debug("connection accepted", listener=self.listener.name)
-        self._unopened.watch(pump)
+        self.unopened.watch(pump)
         try:
             await run_guarded(pump)
         finally:
-            self._unopened.forget(pump)
+            self.unopened.forget(pump)
 
 
 async def run_guarded(pump: RouterPump) -> None:

@@ -103,7 +103,7 @@ LISTENER: Final = _type(
     "listener",
     _place("listener"),
     _name,
-    *("saslPlugin", "trustedCertsFile", "multiTenant", "websockets", "httpRootDir"),
+    *("saslPlugin", "trustedCertsFile", "multiTenant", "httpRootDir"),
     *("messageLoggingComponents", "policyVhost"),
 )
 
