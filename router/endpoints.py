@@ -24,6 +24,7 @@ from router.amqp.redirects import Redirect
 from router.config.connectors import ConnectorSettings
 from router.config.listeners import ListenerSettings
 from router.config.model import Configuration
+from router.config.proxy_profiles import ProxyProfileSettings
 from router.config.ssl_profiles import SslProfileSettings
 from router.config.users import Users
 from router.engine.connection import Connection
@@ -56,7 +57,7 @@ CERTIFICATE_CHECK_S = 10.0
 # router authenticates there.
 _OF_CONNECTION = (
     *("host", "port", "role", "sasl_username", "sasl_mechanisms"),
-    *("ssl_profile", "verify_hostname", "ssl_upgrade"),
+    *("ssl_profile", "verify_hostname", "ssl_upgrade", "web_socket_path", "proxy_profile"),
 )
 
 
@@ -73,6 +74,7 @@ class Prepared:
     secured: list[tuple[RunningListener, ServerTls]] = attrs.Factory(list)
     profiles: Mapping[str, SslProfileSettings] = attrs.Factory(dict)
     expiries: Mapping[str, float] = attrs.Factory(dict)
+    proxies: Mapping[str, ProxyProfileSettings] = attrs.Factory(dict)
     connectors: tuple[ConnectorSettings, ...] = ()
 
     def discard(self) -> None:
@@ -98,6 +100,7 @@ class Endpoints:
         self._make_app = make_app
         self.listeners: dict[str, RunningListener] = {}
         self.profiles: Mapping[str, SslProfileSettings] = {}
+        self.proxies: Mapping[str, ProxyProfileSettings] = {}
         self.connectors: dict[str, AmqpConnector] = {}
         # connectors for single links that a container has redirected, by name
         self.redirect_connectors: dict[str, AmqpConnector] = {}
@@ -125,6 +128,7 @@ class Endpoints:
         """
         prepared = Prepared(connectors=wanted.connectors)
         prepared.profiles = {str(each.name): each for each in wanted.ssl_profiles}
+        prepared.proxies = {str(each.name): each for each in wanted.proxy_profiles}
         staying = {
             listener.name
             for listener in wanted.listeners
@@ -212,6 +216,7 @@ class Endpoints:
         for standing, tls in prepared.secured:
             standing.renew_tls(tls)
         self.profiles = prepared.profiles
+        self.proxies = prepared.proxies
         self._hub.certificate_expiries = prepared.expiries
         self.listeners = prepared.listeners
         self._connect(prepared.connectors)
@@ -270,12 +275,16 @@ class Endpoints:
         for settings in wanted:
             connector = before.pop(settings.name, None)
             if connector is not None and _is_same_connection(connector.connector, settings):
-                connector.renew(settings, self._profile_of(settings))
+                connector.renew(settings, self._profile_of(settings), self._proxy_of(settings))
             else:
                 if connector is not None:
                     ended.append((connector, "the connector was reconfigured"))
                 connector = AmqpConnector(
-                    settings, self._hub, self._container_id, profile=self._profile_of(settings)
+                    settings,
+                    self._hub,
+                    self._container_id,
+                    profile=self._profile_of(settings),
+                    proxy=self._proxy_of(settings),
                 )
                 accepting.start_soon(connector.serve, connections)
             self.connectors[settings.name] = connector
@@ -289,6 +298,10 @@ class Endpoints:
     def _profile_of(self, connector: ConnectorSettings) -> SslProfileSettings | None:
         name = connector.ssl_profile
         return None if name is None else self.profiles[name]
+
+    def _proxy_of(self, connector: ConnectorSettings) -> ProxyProfileSettings | None:
+        name = connector.proxy_profile
+        return None if name is None else self.proxies[name]
 
     # Redirected links (`router.control.redirected`).
 
@@ -330,7 +343,9 @@ class Endpoints:
             redirect_hosts=(),
             needed_for="nothing",
         )
-        connector = AmqpConnector(there, self._hub, self._container_id, place, home.profile)
+        connector = AmqpConnector(
+            there, self._hub, self._container_id, place, home.profile, home.proxy
+        )
         self.redirect_connectors[name] = connector
         assert self._nurseries is not None
         accepting, _, connections = self._nurseries

@@ -110,6 +110,10 @@ def _connector(connector: ConnectorSettings) -> str:
     place = _socket(connector.host, connector.port)
     user = f" as {connector.sasl_username}" if connector.sasl_username else ""
     security = "" if connector.ssl_profile is None else " with TLS"
+    if connector.web_socket_path is not None:
+        security = f" over a WebSocket{security}"
+    if connector.proxy_profile is not None:
+        security += f" through the proxy {connector.proxy_profile}"
     return f"AMQP to {place}{security}{user}, SASL {' '.join(connector.sasl_mechanisms)}"
 
 

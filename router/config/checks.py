@@ -23,6 +23,7 @@ from router.config.mistakes import Data, Finding, InvalidConfiguration, Mistake,
 from router.config.model import AddressSettings, Configuration
 from router.config.network_checks import NETWORK_CHECKS
 from router.config.plugin_checks import PLUGIN_CHECKS
+from router.config.proxy_checks import PROXY_CHECKS
 from router.config.redirects import RedirectSettings
 from router.config.scram import MECHANISMS as SCRAM
 from router.config.ssl_checks import SSL_CHECKS
@@ -333,6 +334,7 @@ _CHECKS: Final[tuple[Check, ...]] = (
     _redirect_repeats,
     _listener_sasl,
     *HTTP_CHECKS,
+    *PROXY_CHECKS,
     *CONNECTOR_CHECKS,
     _buffers,
     *LINK_ROUTE_CHECKS,

@@ -1,4 +1,4 @@
-"""Origins of web pages (RFC 6454), which browsers send with requests for a WebSocket."""
+"""Kinds of values for WebSockets: paths, and origins of web pages (RFC 6454)."""
 
 from __future__ import annotations
 
@@ -13,6 +13,23 @@ _ORIGIN: Final = re.compile(
     r"[a-z][a-z0-9+.-]{0,30}://([a-z0-9._-]{1,255}|\[[0-9a-f:.]{2,45}\])?(:[0-9]{1,5})?",
     re.IGNORECASE,
 )
+
+
+_PATH: Final = re.compile(r"/[!-~]{0,2047}")
+
+
+def web_socket_path() -> Kind:
+    """Return the kind for the path of a request, with or without a query."""
+    words = (
+        "a path that begins with /, of up to 2048 printable ASCII characters without spaces or #"
+    )
+
+    def read(value: object) -> str:
+        if not isinstance(value, str) or not _PATH.fullmatch(value) or "#" in value:
+            raise ValueNotAllowed(words)
+        return value
+
+    return Kind(words, read)
 
 
 def origins() -> Kind:

@@ -117,6 +117,10 @@ CONNECTOR: Final = _type(
     live=CONNECTOR_STATE,
 )
 
+PROXY_PROFILE: Final = named_type(
+    "proxyProfile", "An HTTP proxy, through which connectors connect.", "proxyProfile"
+)
+
 CONFIGURED_ADDRESS: Final = _type(
     "router.config.address",
     "Settings of the addresses that match a prefix or pattern.",
