@@ -32,7 +32,7 @@ class HttpProxy:
         self.port: int = self._listening.getsockname()[1]
         self._start(self._accept)
 
-    def settings(self, name: str = "proxy", **more: object) -> str:
+    def settings(self, name: str = "proxy", **more: str) -> str:
         """Return the entity of a configuration for this proxy."""
         return entity("proxyProfile", name=name, host="127.0.0.1", port=self.port, **more)
 

@@ -68,9 +68,9 @@ class RawWebSocket:
             except trio.BrokenResourceError:
                 octets = b""
             if not octets:
-                self.code = self.code or 1006
+                self.code = 1006
             else:
-                self.state.receive_data(octets)
+                self.state.receive_data(bytes(octets))
             for event in self.state.events():
                 await self._hear(event)
 

@@ -7,6 +7,7 @@ import ssl
 from typing import Final
 
 import attrs
+import structlog
 import trio
 
 from router.engine.failures import Failure
@@ -23,6 +24,8 @@ from router.net.websockets.websocket import (
     WebSocket,
     client_web_socket,
 )
+
+log = structlog.get_logger("router.connector")
 
 # How long the handshakes of TLS and the WebSocket may take.
 HANDSHAKE_S: Final = 10.0
@@ -79,35 +82,45 @@ async def carry(
     """
     stream = trio.SocketStream(trio.socket.from_stdlib_socket(sock))
     stream.socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    octets: OctetStream = stream
-    failure: Failure | None = None
+    octets: OctetStream = stream if tls is None else _secured(stream, tls, target.hostname)
+    web_socket = client_web_socket(
+        HandshakeStream(octets), target.host_header(tls is not None), target.path, [AMQP]
+    )
+    opened: OpenWebSocket | None = None
+    failure = Failure("protocol", "the WebSocket failed; the log says more")
     try:
         async with trio.open_nursery() as nursery:
-            with trio.move_on_after(HANDSHAKE_S) as handshake:
-                security = None
-                if tls is not None:
-                    octets = _secured(stream, tls, target.hostname)
-                    security, failure = await _shake_hands(octets)
-                web_socket = client_web_socket(
-                    HandshakeStream(octets),
-                    target.host_header(tls is not None),
-                    target.path,
-                    [AMQP],
-                )
-                if failure is None:
-                    nursery.start_soon(web_socket.read)
-                    failure = await _failure(web_socket)
-            if handshake.cancelled_caught:
-                failure = Failure("silent", f"no WebSocket was open within {HANDSHAKE_S:g} s")
-            if failure is None:
+            security, found = await _open(octets, web_socket, nursery)
+            if found is None:
                 opened = OpenWebSocket(web_socket, security)
                 task_status.started(opened)
                 await opened.over.wait()
+            else:
+                failure = found
             nursery.cancel_scope.cancel()
+    except* Exception:
+        # As in `run_guarded`: a failure of ours, or of a library, ends this connection alone.
+        log.exception("WebSocket failed", peer=endpoint_name(target.hostname, target.port))
     finally:
         await trio.aclose_forcefully(octets)
-    if failure is not None:
+    if opened is None:
         raise NotConnected(failure)
+
+
+async def _open(
+    octets: OctetStream, web_socket: WebSocket, nursery: trio.Nursery
+) -> tuple[Security | None, Failure | None]:
+    """Take the handshakes; return what TLS has agreed on, and why there is no WebSocket, if so."""
+    security, failure = None, None
+    with trio.move_on_after(HANDSHAKE_S) as handshake:
+        if isinstance(octets, trio.SSLStream):
+            security, failure = await _shake_hands(octets)
+        if failure is None:
+            nursery.start_soon(web_socket.read)
+            failure = await _failure(web_socket)
+    if handshake.cancelled_caught:
+        failure = Failure("silent", f"no WebSocket was open within {HANDSHAKE_S:g} s")
+    return security, failure
 
 
 def _secured(

@@ -110,6 +110,9 @@ class _Pieces(WSConnection):
             super().receive_data(data)
         except RemoteProtocolError as error:
             self.mistake = str(error)
+            if self.client:
+                # the library would try to send this answer, which only a server can
+                error.event_hint = None
             raise
 
     def events(self) -> Generator[Event, None, None]:
