@@ -11,7 +11,7 @@ import trio
 import trio.testing
 
 from router.net.dialling import NotConnected
-from router.net.websockets.client import HANDSHAKE_S, OpenWebSocket, Target, carry
+from router.net.websockets.client import HANDSHAKE_S, Target, carry
 
 TARGET = Target("h", 80, "/")
 
@@ -98,7 +98,3 @@ async def test_a_silent_server_is_left(
 )
 def test_the_host_of_a_request(target: Target, has_tls: bool, host: str) -> None:
     assert target.host_header(has_tls) == host
-
-
-def test_an_open_web_socket_has_a_socket_for_a_pump() -> None:
-    assert {"near", "over", "security"} <= set(OpenWebSocket.__init__.__code__.co_names)
