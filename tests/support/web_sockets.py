@@ -36,6 +36,8 @@ class RawWebSocket:
     stream: trio.abc.Stream
     state: WSConnection = attrs.field(factory=lambda: WSConnection(ConnectionType.CLIENT))
     heard: bytes = b""
+    # the messages, or parts of messages
+    messages: list[bytes] = attrs.Factory(list)
     # the accepted or rejected request
     answer: AcceptConnection | RejectConnection | None = None
     refusal: bytes = b""
@@ -83,6 +85,7 @@ class RawWebSocket:
                 self.code = 0
         elif isinstance(event, BytesMessage):
             self.heard += event.data
+            self.messages.append(bytes(event.data))
         elif isinstance(event, CloseConnection):
             self.code = event.code
             if self.state.state.name == "REMOTE_CLOSING":

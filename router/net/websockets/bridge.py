@@ -14,6 +14,7 @@ import trio
 
 from router.net.listeners import run_guarded
 from router.net.router_pump import RouterPump
+from router.net.websockets.protocol_headers import HeaderSplitter
 from router.net.websockets.websocket import (
     CLOSE_S,
     WebSocket,
@@ -63,9 +64,11 @@ async def _receive(web_socket: WebSocket, far: trio.SocketStream, pump: RouterPu
 
 async def _send(web_socket: WebSocket, far: trio.SocketStream) -> None:
     """Copy from the pump until it ends its stream; then close the WebSocket."""
+    headers = HeaderSplitter()
     try:
         while octets := await far.receive_some(SENT_BYTES):
-            await web_socket.send(bytes(octets))
+            for message in headers.split(bytes(octets)):
+                await web_socket.send(message)
     except WebSocketClosed:
         return
     except trio.BrokenResourceError:

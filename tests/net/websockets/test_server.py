@@ -58,7 +58,7 @@ async def test_octets_may_be_split_and_joined_in_any_way() -> None:
             await peer.send(OPENING[number : number + 1])
             await peer.send(b"")
         await peer.hear(PEER_OPEN)
-        assert peer.heard.startswith(AMQP_HEADER)
+        assert peer.messages[0] == AMQP_HEADER
         assert [pump.connection.name for pump in running.pumps] == [name_of(peer)]
 
 
