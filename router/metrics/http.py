@@ -93,10 +93,7 @@ class WebSockets(Protocol):
     def take_over(
         self, stream: trio.SocketStream, octets: OctetStream, head: bytes, behind: bytes
     ) -> None:
-        """Serve a connection whose request has this head; `octets` is `stream`, or TLS on it.
-
-        Nobody else uses the connection from now on.
-        """
+        """Serve the connection from now on; `octets` is `stream`, or TLS on it."""
 
 
 class ListenerTls(Protocol):

@@ -98,3 +98,18 @@ async def test_a_silent_server_is_left(
 )
 def test_the_host_of_a_request(target: Target, has_tls: bool, host: str) -> None:
     assert target.host_header(has_tls) == host
+
+
+@pytest.mark.spec("W2.1-1")
+async def test_a_client_proposes_amqp() -> None:
+    near, far = socket.socketpair()
+    stream = trio.SocketStream(trio.socket.from_stdlib_socket(far))
+    async with stream, trio.open_nursery() as nursery:
+        nursery.start_soon(carry, near, Target("h", 8080, "/p?q"), None)
+        head = await stream.receive_some()
+        nursery.cancel_scope.cancel()
+    lines = bytes(head).split(b"\r\n")
+    assert lines[0] == b"GET /p?q HTTP/1.1"
+    assert b"Host: h:8080" in lines
+    assert b"Sec-WebSocket-Protocol: amqp" in lines
+    assert not [line for line in lines if line.startswith(b"Sec-WebSocket-Extensions")]

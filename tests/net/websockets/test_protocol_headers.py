@@ -12,7 +12,7 @@ from router.amqp.performatives import Open, SaslMechanisms
 from router.amqp.types import Symbol
 from router.net.websockets.protocol_headers import HeaderSplitter
 
-MECHANISMS = encode_frame(0, SaslMechanisms([Symbol("PLAIN")]), frame_type=1)
+MECHANISMS = encode_frame(0, SaslMechanisms((Symbol("PLAIN"),)), frame_type=1)
 OPEN = encode_frame(0, Open(container_id="AMQP"))
 
 STREAMS = {
@@ -30,6 +30,7 @@ def test_headers_are_alone(octets: bytes, messages: list[bytes]) -> None:
     assert HeaderSplitter().split(octets) == messages
 
 
+@pytest.mark.spec("W2.2-1", "W2.3-1")
 @given(cuts=st.lists(st.integers(0, 200), max_size=20))
 def test_headers_are_alone_however_the_octets_come(cuts: list[int]) -> None:
     octets, _ = STREAMS["all"]

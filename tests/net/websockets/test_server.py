@@ -52,6 +52,7 @@ def serving(**fields: Any) -> Configuration:
     )
 
 
+@pytest.mark.spec("W2.3-1", "W2.4-2")
 async def test_octets_may_be_split_and_joined_in_any_way() -> None:
     async with running_node(serving()) as running, opened(running.address) as peer:
         for number in range(len(OPENING)):
@@ -78,6 +79,7 @@ async def test_a_message_may_have_very_many_fragments() -> None:
         await peer.hear(PEER_OPEN)
 
 
+@pytest.mark.spec("W2.4-2")
 async def test_a_frame_may_be_in_many_messages_and_a_message_may_be_larger_than_a_frame() -> None:
     attach = Attach(name="l", handle=0, role=True, source=Source(address="q"))
     back = Attach(
@@ -112,6 +114,7 @@ async def test_a_frame_may_be_in_many_messages_and_a_message_may_be_larger_than_
         await running.until(lambda: running.pumps)
 
 
+@pytest.mark.spec("W2.1-2")
 @pytest.mark.parametrize(
     ("proposed", "chosen"),
     [
@@ -131,6 +134,7 @@ async def test_subprotocols(proposed: list[str], chosen: str) -> None:
         await peer.hear(PEER_OPEN)
 
 
+@pytest.mark.spec("W2.1-3")
 @pytest.mark.parametrize("proposed", [[], ["mqtt", "amqp2"]], ids=["none", "others"])
 async def test_another_subprotocol_is_refused(proposed: list[str]) -> None:
     async with running_node(serving()) as running, dialled(running.address) as peer:
@@ -160,6 +164,7 @@ async def test_a_compressed_message_is_a_protocol_error() -> None:
         await running.until_empty()
 
 
+@pytest.mark.spec("W2.4-1")
 async def test_text_is_refused() -> None:
     async with running_node(serving()) as running, opened(running.address) as peer:
         await peer.send(OPENING)
@@ -184,6 +189,7 @@ async def test_pings_are_answered() -> None:
             await peer.until(lambda payload=payload: payload in peer.pongs)
 
 
+@pytest.mark.spec("W4-1")
 async def test_the_server_closes_after_the_close_of_amqp() -> None:
     async with running_node(serving()) as running, opened(running.address) as peer:
         await peer.send(OPENING + encode_frame(0, Open(container_id="twice")))
@@ -193,6 +199,7 @@ async def test_the_server_closes_after_the_close_of_amqp() -> None:
         await running.until_empty()
 
 
+@pytest.mark.spec("W4-2")
 @pytest.mark.parametrize("in_order", [True, False])
 async def test_a_web_socket_that_ends_ends_its_connection(in_order: bool) -> None:
     async with running_node(serving()) as running:
@@ -376,6 +383,7 @@ async def test_sasl_cannot_be_left_out() -> None:
         assert PEER_OPEN not in peer.heard
 
 
+@pytest.mark.spec("W5-1")
 async def test_certificates_of_clients(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     configuration = Configuration(
