@@ -12,7 +12,7 @@ connections that arrive meanwhile wait in the same listen queue
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -24,20 +24,28 @@ from router.amqp.redirects import Redirect
 from router.config.connectors import ConnectorSettings
 from router.config.listeners import ListenerSettings
 from router.config.model import Configuration
+from router.config.proxy_profiles import ProxyProfileSettings
 from router.config.ssl_profiles import SslProfileSettings
 from router.config.users import Users
 from router.engine.connection import Connection
 from router.net.arrivals import accept_fairly
 from router.net.connectors import AmqpConnector
 from router.net.endpoints import sasl_frame_bytes
-from router.net.listeners import AmqpListener, bind_sockets, close_sockets, read_users
+from router.net.listeners import (
+    AmqpListener,
+    AmqpPort,
+    bind_sockets,
+    close_sockets,
+)
 from router.net.redirect_chain import place_of, redirect_objection
 from router.net.router_hub import RouterHub
 from router.net.tls.contexts import ProfileUnusable
 from router.net.tls.profiles import ServerTls, certificate_expiries, renewed_server_tls
+from router.running_listeners import RunningListener, handed_over, port_of, reread
 
 if TYPE_CHECKING:
     from router.metrics.http import App, HttpListener
+    from router.net.websockets.server import WebSocketPort
 
 log = structlog.get_logger("router.connector")
 tls_log = structlog.get_logger("router.listener")
@@ -49,55 +57,8 @@ CERTIFICATE_CHECK_S = 10.0
 # router authenticates there.
 _OF_CONNECTION = (
     *("host", "port", "role", "sasl_username", "sasl_mechanisms"),
-    *("ssl_profile", "verify_hostname", "ssl_upgrade"),
+    *("ssl_profile", "verify_hostname", "ssl_upgrade", "web_socket_path", "proxy_profile"),
 )
-
-
-@attrs.frozen
-class ListenerAddresses:
-    """Listener and the addresses at which it can be reached."""
-
-    listener: ListenerSettings
-    addresses: tuple[tuple[str, int], ...]
-
-
-@attrs.define(eq=False)
-class RunningListener:
-    """Bound listener, with the means to stop it."""
-
-    settings: ListenerSettings
-    sockets: list[trio.SocketListener]
-    server: AmqpListener | HttpListener
-    tls: ServerTls | None = None
-    # why changed files of its certificates cannot be used
-    unusable: str = ""
-    scope: trio.CancelScope = attrs.Factory(trio.CancelScope)
-    # stops an HTTP server, which finishes responses under way
-    stop: trio.Event = attrs.Factory(trio.Event)
-
-    @property
-    def place(self) -> tuple[str, int, str | None]:
-        """Return the configured host, port and address family."""
-        listener = self.settings
-        return listener.host.lower(), listener.port, listener.socket_address_family
-
-    @property
-    def listening(self) -> ListenerAddresses:
-        """Return the listener with the addresses at which it can be reached."""
-        bound = tuple(s.socket.getsockname()[:2] for s in self.sockets)
-        return ListenerAddresses(self.settings, bound)
-
-    def renew_tls(self, tls: ServerTls) -> None:
-        """Use other certificates for new connections; existing connections continue."""
-        self.tls = self.server.tls = tls
-        tls_log.info("certificate renewed", listener=self.settings.name)
-
-    def end(self) -> None:
-        """Stop accepting connections; existing connections continue."""
-        self.scope.cancel()
-        self.stop.set()
-        if isinstance(self.server, AmqpListener):
-            self.server.counters.is_removed = True
 
 
 @attrs.define
@@ -108,11 +69,12 @@ class Prepared:
     opened: list[RunningListener] = attrs.Factory(list)
     ended: list[RunningListener] = attrs.Factory(list)
     # listeners whose users file has changed
-    reread: list[tuple[AmqpListener, Users]] = attrs.Factory(list)
+    reread: list[tuple[AmqpPort, Users]] = attrs.Factory(list)
     # listeners whose TLS has changed
     secured: list[tuple[RunningListener, ServerTls]] = attrs.Factory(list)
     profiles: Mapping[str, SslProfileSettings] = attrs.Factory(dict)
     expiries: Mapping[str, float] = attrs.Factory(dict)
+    proxies: Mapping[str, ProxyProfileSettings] = attrs.Factory(dict)
     connectors: tuple[ConnectorSettings, ...] = ()
 
     def discard(self) -> None:
@@ -138,6 +100,7 @@ class Endpoints:
         self._make_app = make_app
         self.listeners: dict[str, RunningListener] = {}
         self.profiles: Mapping[str, SslProfileSettings] = {}
+        self.proxies: Mapping[str, ProxyProfileSettings] = {}
         self.connectors: dict[str, AmqpConnector] = {}
         # connectors for single links that a container has redirected, by name
         self.redirect_connectors: dict[str, AmqpConnector] = {}
@@ -165,6 +128,7 @@ class Endpoints:
         """
         prepared = Prepared(connectors=wanted.connectors)
         prepared.profiles = {str(each.name): each for each in wanted.ssl_profiles}
+        prepared.proxies = {str(each.name): each for each in wanted.proxy_profiles}
         staying = {
             listener.name
             for listener in wanted.listeners
@@ -177,7 +141,7 @@ class Endpoints:
             for listener in wanted.listeners:
                 if listener.name in staying:
                     standing = self.listeners[listener.name]
-                    prepared.reread.extend(_reread(standing))
+                    prepared.reread.extend(reread(standing))
                     tls = await _load_tls(standing.tls, listener, prepared.profiles)
                     if tls is not None and tls is not standing.tls:
                         prepared.secured.append((standing, tls))
@@ -198,12 +162,14 @@ class Endpoints:
     async def _open(
         self, listener: ListenerSettings, givers: list[RunningListener], tls: ServerTls | None
     ) -> RunningListener:
-        sockets = _handed_over(listener, givers)
+        sockets = handed_over(listener, givers)
         if sockets is None:
-            beside = [s for each in givers for s in each.sockets if _port(s) == listener.port]
+            beside = [s for each in givers for s in each.sockets if port_of(s) == listener.port]
             sockets = await bind_sockets(listener, beside)
         try:
-            return RunningListener(listener, sockets, self._server(listener, sockets, tls), tls)
+            web_sockets = self._web_sockets(listener, tls)
+            server = self._server(listener, sockets, tls, web_sockets)
+            return RunningListener(listener, sockets, server, tls, web_sockets)
         except BaseException:
             close_sockets(sockets)
             raise
@@ -213,14 +179,26 @@ class Endpoints:
         listener: ListenerSettings,
         sockets: list[trio.SocketListener],
         tls: ServerTls | None,
+        web_sockets: WebSocketPort | None,
     ) -> AmqpListener | HttpListener:
         if listener.http:
             # only here: a router without such a listener needs no HTTP server, nor its memory
             from router.metrics.http import HttpListener
 
             accept = partial(accept_fairly, listener.name, sockets)
-            return HttpListener(listener.name, accept, self._make_app(listener), tls)
+            app = self._make_app(listener)
+            return HttpListener(listener.name, accept, app, tls, web_sockets)
         return AmqpListener(listener, sockets, self._hub, self._container_id, tls)
+
+    def _web_sockets(
+        self, listener: ListenerSettings, tls: ServerTls | None
+    ) -> WebSocketPort | None:
+        if not listener.websockets:
+            return None
+        # only here: the library takes time and memory
+        from router.net.websockets.server import WebSocketPort
+
+        return WebSocketPort(listener, self._hub, self._container_id, tls)
 
     def commit(self, prepared: Prepared) -> None:
         """Replace running listeners and connectors with prepared ones; call this between turns."""
@@ -239,6 +217,7 @@ class Endpoints:
         for standing, tls in prepared.secured:
             standing.renew_tls(tls)
         self.profiles = prepared.profiles
+        self.proxies = prepared.proxies
         self._hub.certificate_expiries = prepared.expiries
         self.listeners = prepared.listeners
         self._connect(prepared.connectors)
@@ -284,6 +263,9 @@ class Endpoints:
             server.begin()
             accepting.start_soon(_serve, standing.scope, server, connections)
         else:
+            if standing.web_sockets is not None:
+                standing.web_sockets.begin()
+                standing.web_sockets.start(connections)
             serving.start_soon(server.serve, standing.stop)
 
     def _connect(self, wanted: Iterable[ConnectorSettings]) -> None:
@@ -294,12 +276,16 @@ class Endpoints:
         for settings in wanted:
             connector = before.pop(settings.name, None)
             if connector is not None and _is_same_connection(connector.connector, settings):
-                connector.renew(settings, self._profile_of(settings))
+                connector.renew(settings, self._profile_of(settings), self._proxy_of(settings))
             else:
                 if connector is not None:
                     ended.append((connector, "the connector was reconfigured"))
                 connector = AmqpConnector(
-                    settings, self._hub, self._container_id, profile=self._profile_of(settings)
+                    settings,
+                    self._hub,
+                    self._container_id,
+                    profile=self._profile_of(settings),
+                    proxy=self._proxy_of(settings),
                 )
                 accepting.start_soon(connector.serve, connections)
             self.connectors[settings.name] = connector
@@ -313,6 +299,10 @@ class Endpoints:
     def _profile_of(self, connector: ConnectorSettings) -> SslProfileSettings | None:
         name = connector.ssl_profile
         return None if name is None else self.profiles[name]
+
+    def _proxy_of(self, connector: ConnectorSettings) -> ProxyProfileSettings | None:
+        name = connector.proxy_profile
+        return None if name is None else self.proxies[name]
 
     # Redirected links (`router.control.redirected`).
 
@@ -354,7 +344,9 @@ class Endpoints:
             redirect_hosts=(),
             needed_for="nothing",
         )
-        connector = AmqpConnector(there, self._hub, self._container_id, place, home.profile)
+        connector = AmqpConnector(
+            there, self._hub, self._container_id, place, home.profile, home.proxy
+        )
         self.redirect_connectors[name] = connector
         assert self._nurseries is not None
         accepting, _, connections = self._nurseries
@@ -400,44 +392,6 @@ async def _serve(
 ) -> None:
     with scope:
         await listener.serve(connections)
-
-
-def _handed_over(
-    listener: ListenerSettings, givers: list[RunningListener]
-) -> list[trio.SocketListener] | None:
-    """Return socket copies from an ending listener at the same address as `listener`, or None.
-
-    `givers` has the listeners that end. The one whose sockets are copied is removed from it.
-    Returns None if no listener in `givers` qualifies.
-    """
-    place = (listener.host.lower(), listener.port, listener.socket_address_family)
-    found = [each for each in givers if each.place == place]
-    # with port 0 there may be several; only one with the same name qualifies
-    found.sort(key=lambda each: each.settings.name != listener.name)
-    if not found or (listener.port == 0 and found[0].settings.name != listener.name):
-        return None
-    givers.remove(found[0])
-    copies: list[trio.SocketListener] = []
-    try:
-        copies.extend(trio.SocketListener(each.socket.dup()) for each in found[0].sockets)
-    except BaseException:
-        close_sockets(copies)
-        raise
-    return copies
-
-
-def _port(listener: trio.SocketListener) -> int:
-    port: int = listener.socket.getsockname()[1]
-    return port
-
-
-def _reread(standing: RunningListener) -> Iterator[tuple[AmqpListener, Users]]:
-    """Yield a listener with its new users if its users file has changed; otherwise nothing."""
-    server = standing.server
-    if isinstance(server, AmqpListener):
-        users = read_users(standing.settings)
-        if users is not None and users != server.authenticator.users:
-            yield server, users
 
 
 def _is_same_connection(one: ConnectorSettings, other: ConnectorSettings) -> bool:

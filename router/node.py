@@ -16,7 +16,7 @@ from router.config.saved import BaseConfiguration, StateFile
 from router.control.network.first_sync import FirstSync
 from router.core.model.address import UNAVAILABLE
 from router.core.routers.membership import ROLES
-from router.endpoints import Endpoints, ListenerAddresses, Prepared
+from router.endpoints import Endpoints, Prepared
 from router.hosting.callouts import PluginCallouts
 from router.hosting.host import PluginHost
 from router.logs.journal import Journal
@@ -32,6 +32,7 @@ from router.net.policy_log import log_denial
 from router.net.shutdown import close_all
 from router.parts import Parts
 from router.reconfiguration import ReconfigurableRouter
+from router.running_listeners import ListenerAddresses
 
 if TYPE_CHECKING:
     from router.metrics.http import App

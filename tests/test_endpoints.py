@@ -15,7 +15,7 @@ from router.config.differences import NotApplied
 from router.config.listeners import ListenerSettings
 from router.config.model import Configuration
 from router.config.users import hash_password
-from router.endpoints import RunningListener
+from router.running_listeners import RunningListener
 
 from support.connecting import connecting, open_as_server
 from support.loopback import Peer, Running, dialled, listening, running_node

@@ -86,12 +86,17 @@ def _listener(listener: ListenerSettings) -> str:
     place = _socket(listener.host, listener.port)
     if listener.http:
         served = ["/metrics"] * listener.metrics + ["/healthz", "/readyz"] * listener.healthz
-        return (
-            f"{'HTTP' if listener.ssl_profile is None else 'HTTPS'} on {place}, {' '.join(served)}"
-        )
+        served += ["AMQP over WebSockets"] * listener.websockets
+        text = "HTTP" if listener.ssl_profile is None else "HTTPS"
+        text += f" on {place}, {' '.join(served)}"
+        return f"{text}, {_sasl(listener)}" if listener.websockets else text
+    return f"AMQP on {place}, {_security(listener)}{_sasl(listener)}"
+
+
+def _sasl(listener: ListenerSettings) -> str:
     needed = "has to authenticate" if listener.authenticate_peer else "may stay anonymous"
     mechanisms = " ".join(listener.sasl_mechanisms)
-    return f"AMQP on {place}, {_security(listener)}SASL {mechanisms}, the peer {needed}"
+    return f"SASL {mechanisms}, the peer {needed}"
 
 
 def _security(listener: ListenerSettings) -> str:
@@ -105,6 +110,10 @@ def _connector(connector: ConnectorSettings) -> str:
     place = _socket(connector.host, connector.port)
     user = f" as {connector.sasl_username}" if connector.sasl_username else ""
     security = "" if connector.ssl_profile is None else " with TLS"
+    if connector.web_socket_path is not None:
+        security = f" over a WebSocket{security}"
+    if connector.proxy_profile is not None:
+        security += f" through the proxy {connector.proxy_profile}"
     return f"AMQP to {place}{security}{user}, SASL {' '.join(connector.sasl_mechanisms)}"
 
 

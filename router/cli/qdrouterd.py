@@ -22,9 +22,9 @@ from router.cli.daemon import (
 from router.cli.run import STOPS, WEAKER_SECURITY, End, run_until_stopped, say
 from router.cli.startup import load_startup
 from router.config.qdrouterd.report import FLAG
-from router.endpoints import ListenerAddresses
 from router.errors import ConfigurationError
 from router.node import Node
+from router.running_listeners import ListenerAddresses
 
 DEFAULT_FILE: Final = "/etc/qpid-dispatch/qdrouterd.conf"
 # qdrouterd has only one exit status for failures

@@ -26,10 +26,10 @@ from router.cli.startup import (
 )
 from router.config.qdrouterd.report import FLAG
 from router.config.saved import Preference
-from router.endpoints import ListenerAddresses
 from router.errors import ConfigurationError
 from router.logs.journal import Journal
 from router.node import Node
+from router.running_listeners import ListenerAddresses
 
 EXIT_CONFIGURATION = 1
 EXIT_RUNTIME = 3
@@ -272,8 +272,13 @@ def announcement(
             shown = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
             if each.listener.http:
                 scheme = "https" if has_tls else "http"
-                served = f"{scheme}://{shown}/metrics  /healthz  /readyz"
-                lines.append(f"  metrics and health  {served}")
+                paths = ["/metrics"] * each.listener.metrics
+                paths += ["/healthz", "/readyz"] * each.listener.healthz
+                if paths:
+                    served = f"{scheme}://{shown}{'  '.join(paths)}"
+                    lines.append(f"  metrics and health  {served}")
+                if each.listener.websockets:
+                    lines.append(f"  AMQP 1.0            {'wss' if has_tls else 'ws'}://{shown}")
             else:
                 scheme = "amqps" if needs_tls else "amqp"
                 urls.append((needs_tls, f"{scheme}://{shown}"))

@@ -135,6 +135,12 @@ def _anchored(configuration: Configuration, folder: Path) -> Configuration:
         ssl_profiles=tuple(
             _with_absolute_paths(profile, folder) for profile in configuration.ssl_profiles
         ),
+        proxy_profiles=tuple(
+            proxy
+            if proxy.password is None
+            else attrs.evolve(proxy, password=proxy.password.with_absolute_path(folder))
+            for proxy in configuration.proxy_profiles
+        ),
         plugins=tuple(with_absolute_paths(plugin, folder) for plugin in configuration.plugins),
     )
 

@@ -15,6 +15,7 @@ from router.config.auto_link_checks import AUTO_LINK_CHECKS
 from router.config.connector_checks import CONNECTOR_CHECKS
 from router.config.container_checks import CONTAINER_CHECKS
 from router.config.exchange_checks import EXCHANGE_CHECKS
+from router.config.http_checks import HTTP_CHECKS
 from router.config.kinds import tokens_covered
 from router.config.link_route_checks import LINK_ROUTE_CHECKS
 from router.config.listeners import ListenerSettings
@@ -23,6 +24,7 @@ from router.config.model import AddressSettings, Configuration
 from router.config.network_checks import NETWORK_CHECKS
 from router.config.plugin_checks import PLUGIN_CHECKS
 from router.config.policy_checks import POLICY_CHECKS
+from router.config.proxy_checks import PROXY_CHECKS
 from router.config.redirects import RedirectSettings
 from router.config.scram import MECHANISMS as SCRAM
 from router.config.ssl_checks import SSL_CHECKS
@@ -32,18 +34,6 @@ Check = Callable[[Configuration, Data], Iterator[Finding]]
 
 # Maximum number of earlier equal entities that each duplicate is compared with.
 MAX_DUPLICATES_COMPARED: Final = 3
-HTTP_ATTRIBUTES: Final = (
-    "host",
-    "port",
-    "name",
-    "socketAddressFamily",
-    "http",
-    "metrics",
-    "healthz",
-    "sslProfile",
-    "sniSslProfiles",
-    "clientCertificate",
-)
 
 
 def find_contradictions(configuration: Configuration, data: Data) -> Iterator[Finding]:
@@ -60,7 +50,7 @@ def users_file_mistakes(configuration: Configuration) -> Iterator[Mistake]:
     paths = {
         listener.users_file: None
         for listener in configuration.listeners
-        if listener.users_file is not None and not listener.http
+        if listener.users_file is not None and listener.serves_amqp
     }
     for path in paths:
         if _unreadable(path):
@@ -248,7 +238,7 @@ def _redirect_repeats(configuration: Configuration, _: Data) -> Iterator[Finding
 
 def _listener_sasl(configuration: Configuration, _: Data) -> Iterator[Finding]:
     for index, listener in enumerate(configuration.listeners):
-        if listener.http:
+        if not listener.serves_amqp:
             continue
         here: Path = ("listener", index)
         mechanisms: Path = (*here, "saslMechanisms")
@@ -285,43 +275,6 @@ def _listener_sasl(configuration: Configuration, _: Data) -> Iterator[Finding]:
                 f"cannot be read: {reason}",
                 "give a file that the router may read",
                 shown=True,
-            )
-
-
-def _listener_http(configuration: Configuration, data: Data) -> Iterator[Finding]:
-    for index, listener in enumerate(configuration.listeners):
-        here: Path = ("listener", index)
-        concerns: tuple[Path, ...] = ((*here, "http"),)
-        given = data["listener"][index]
-        if not listener.http:
-            for key in ("metrics", "healthz"):
-                if key in given:
-                    yield Finding(
-                        (*here, key),
-                        "has no effect on a listener for AMQP",
-                        "remove it, or set http = true",
-                        shown=True,
-                        concerns=concerns,
-                    )
-            continue
-        for key in given:
-            if key not in HTTP_ATTRIBUTES:
-                yield Finding(
-                    (*here, key),
-                    "has no effect on a listener for HTTP",
-                    f"remove it; such a listener has {', '.join(HTTP_ATTRIBUTES)}",
-                    concerns=concerns,
-                )
-        if "port" not in given:
-            yield Finding(
-                (*here, "port"), "is missing; there is no default port for HTTP", "give a port"
-            )
-        if not listener.metrics and not listener.healthz:
-            yield Finding(
-                here,
-                "serves nothing",
-                "set metrics or healthz to true",
-                concerns=((*here, "metrics"), (*here, "healthz")),
             )
 
 
@@ -384,7 +337,8 @@ _CHECKS: Final[tuple[Check, ...]] = (
     _redirect_forms,
     _redirect_repeats,
     _listener_sasl,
-    _listener_http,
+    *HTTP_CHECKS,
+    *PROXY_CHECKS,
     *CONNECTOR_CHECKS,
     _buffers,
     *LINK_ROUTE_CHECKS,

@@ -32,6 +32,7 @@ from router.config.endpoints import (
     name_from_socket,
 )
 from router.config.failover import BACKUP_URLS, FAILOVER_HOSTS
+from router.config.origins import web_socket_path
 from router.config.redirects import ALLOW_REDIRECT, REDIRECT_HOSTS
 from router.config.secret import Secret
 from router.config.setting import checked, setting
@@ -96,6 +97,23 @@ class ConnectorSettings:
             kinds.flag(),
             "With an sslProfile: whether to ask for TLS by the protocol header with id 2, as few "
             "servers expect, instead of beginning with TLS at once.",
+        ),
+    )
+    web_socket_path: str | None = attrs.field(
+        default=None,
+        metadata=setting(
+            web_socket_path(),
+            "The path for AMQP over WebSockets, such as / or /$servicebus/websocket; with it, the "
+            "connector uses ws, or wss with an sslProfile.",
+            default="none: no WebSocket",
+        ),
+    )
+    proxy_profile: str | None = attrs.field(
+        default=None,
+        metadata=setting(
+            NAME,
+            "The name of the proxyProfile to connect through, with or without WebSockets.",
+            default="none: no proxy",
         ),
     )
     sasl_username: str | None = attrs.field(

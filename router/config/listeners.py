@@ -34,6 +34,7 @@ from router.config.endpoints import (
     name_from_socket,
 )
 from router.config.failover import FAILOVER_URLS
+from router.config.origins import origins
 from router.config.setting import checked, setting
 
 ClientCertificate = Literal["required", "optional", "none"]
@@ -191,7 +192,7 @@ class ListenerSettings:
         metadata=setting(
             NAME,
             "The virtual host that applies to every peer here, whatever host name is in its open.",
-            default="none: the host name in the peer's open or, without one, in TLS",
+            default="none: the host name in the peer's open or, without one, in TLS or HTTP",
         ),
     )
     multi_tenant: bool = attrs.field(
@@ -212,7 +213,25 @@ class ListenerSettings:
             kinds.flag(),
             "Serve HTTP here instead of AMQP. Besides http, such a listener has only host, "
             "port, name, socketAddressFamily, sslProfile, sniSslProfiles, clientCertificate, "
-            "metrics and healthz.",
+            "metrics, healthz and websockets. With an sslProfile, every client must use TLS.",
+        ),
+    )
+    websockets: bool = attrs.field(
+        default=False,
+        metadata=setting(
+            kinds.flag(),
+            "With http: whether to serve AMQP over WebSockets, at any path. Such a listener also "
+            "has the attributes of a listener for AMQP, except cost, requireSsl and "
+            "requireEncryption, and its role is normal or route-container.",
+        ),
+    )
+    allowed_origins: tuple[str, ...] = attrs.field(
+        default=(),
+        metadata=setting(
+            origins(),
+            "With websockets: the origins of web pages that may connect, such as "
+            '"https://example.com", or "*" for all pages. Pages from the same host and port may '
+            "always connect, and so may clients that are not browsers.",
         ),
     )
     metrics: bool = attrs.field(
@@ -223,6 +242,11 @@ class ListenerSettings:
         default=True,
         metadata=setting(kinds.flag(), "With http: whether to serve /healthz and /readyz."),
     )
+
+    @property
+    def serves_amqp(self) -> bool:
+        """Return whether AMQP is served, over TCP or WebSockets."""
+        return not self.http or self.websockets
 
     @property
     def needs_tls(self) -> bool:

@@ -21,6 +21,7 @@ from router.config.link_routes import LinkRouteSettings
 from router.config.listeners import ListenerSettings
 from router.config.log_settings import LogSettings
 from router.config.plugins import PluginSettings
+from router.config.proxy_profiles import ProxyProfileSettings
 from router.config.redirects import RedirectSettings
 from router.config.router_settings import DISTRIBUTION, Distribution, RouterSettings
 from router.config.setting import checked, setting
@@ -203,6 +204,7 @@ class Configuration:
 
     router: RouterSettings = attrs.field(factory=RouterSettings)
     ssl_profiles: tuple[SslProfileSettings, ...] = ()
+    proxy_profiles: tuple[ProxyProfileSettings, ...] = ()
     listeners: tuple[ListenerSettings, ...] = ()
     connectors: tuple[ConnectorSettings, ...] = ()
     addresses: tuple[AddressSettings, ...] = ()
@@ -234,6 +236,7 @@ class Entity:
 ENTITIES: Final = (
     Entity("router", "router", RouterSettings, repeated=False),
     Entity("sslProfile", "ssl_profiles", SslProfileSettings, repeated=True),
+    Entity("proxyProfile", "proxy_profiles", ProxyProfileSettings, repeated=True),
     Entity("listener", "listeners", ListenerSettings, repeated=True),
     Entity("connector", "connectors", ConnectorSettings, repeated=True),
     Entity("address", "addresses", AddressSettings, repeated=True),

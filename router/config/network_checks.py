@@ -28,7 +28,7 @@ def _endpoints(
     configuration: Configuration,
 ) -> Iterator[tuple[str, int, ListenerSettings | ConnectorSettings]]:
     for index, listener in enumerate(configuration.listeners):
-        if not listener.http:
+        if listener.serves_amqp:
             yield "listener", index, listener
     for index, connector in enumerate(configuration.connectors):
         yield "connector", index, connector

@@ -58,7 +58,7 @@ def _used_profiles(configuration: Configuration, _: Data) -> Iterator[Finding]:
                     ("listener", index, "saslMechanisms"),
                 ),
             )
-        if asks or not listener.authenticate_peer or listener.http:
+        if asks or not listener.authenticate_peer or not listener.serves_amqp:
             continue
         if set(listener.sasl_mechanisms) <= {"EXTERNAL", "ANONYMOUS"} and main is not None:
             yield Finding(

@@ -37,7 +37,7 @@ cdef class Connection:
     cdef public bint challenged
     cdef public bint is_encrypted
     cdef public str external_user
-    cdef public str tls_hostname
+    cdef public str requested_host
     cdef public bint is_client
     cdef public object owner
     cdef public object access

@@ -84,11 +84,11 @@ class Connection:
         self.groups: frozenset[str] = frozenset()
         # whether a SASL challenge is unanswered
         self.challenged = False
-        # whether TLS is used, the host name that the peer asked for there, and the user that its
-        # certificate stands for, for EXTERNAL
+        # whether TLS is used; the user that the peer's certificate stands for, for EXTERNAL; and the
+        # host name that the peer asked for in TLS or HTTP
         self.is_encrypted = False
         self.external_user: str | None = None
-        self.tls_hostname: str | None = None
+        self.requested_host: str | None = None
         self.is_client = is_client
         # for the shell: any object that it attaches; for the core: what the peer may do, or None
         self.owner: Any = None

@@ -67,5 +67,7 @@ class ConnectionSettings:
     is_policed: bool = False
     policy_vhost: str | None = None
     multi_tenant: bool = False
+    # whether a peer on this host is trusted although it has not authenticated
+    trusts_loopback: bool = True
     # whether its frames are logged
     traced: bool = False

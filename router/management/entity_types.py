@@ -22,6 +22,7 @@ from router.management.entities.configured import (
     CONFIGURED_REDIRECT,
     CONNECTOR,
     LISTENER,
+    PROXY_PROFILE,
     configured_auto_links,
 )
 from router.management.entities.connection import CONNECTION
@@ -82,6 +83,7 @@ _TOLD: Final[tuple[ListedType, ...]] = (
     (MANAGEMENT, lambda _: (MANAGEMENT,)),
     (ROUTER, RouterView.with_totals),
     (SSL_PROFILE, ssl_profiles),
+    (PROXY_PROFILE, lambda router: router.configuration.proxy_profiles),
     (LISTENER, lambda router: router.configuration.listeners),
     (CONNECTOR, RouterView.connectors),
     (CONFIGURED_ADDRESS, lambda router: router.configuration.addresses),

@@ -132,7 +132,7 @@ def explain(router: RouterView, request: Request) -> AnswerMap:
         "listeners": [
             _listener(each, question.user)
             for each in router.configuration.listeners
-            if not each.http
+            if each.serves_amqp
         ],
         "phase": phase,
         "rule": None if rule is None else _rule(rule),
@@ -227,7 +227,9 @@ def _refusal(
     table = router.observed.table
     # without listeners for clients, the clients connect to other routers
     doors = [
-        each for each in router.configuration.listeners if not each.http and each.role not in ROLES
+        each
+        for each in router.configuration.listeners
+        if each.serves_amqp and each.role not in ROLES
     ]
     if doors and not any(_listener(each, question.user)["admits"] for each in doors):
         return {"reason": "not_admitted", "text": "no listener admits the user"}

@@ -87,6 +87,15 @@ OctetStream = trio.SocketStream | trio.SSLStream[trio.SocketStream]
 """Connection of a client, or TLS on it."""
 
 
+class WebSockets(Protocol):
+    """Interface of the server to which requests for a WebSocket are passed."""
+
+    def take_over(
+        self, stream: trio.SocketStream, octets: OctetStream, head: bytes, behind: bytes
+    ) -> None:
+        """Serve the connection from now on; `octets` is `stream`, or TLS on it."""
+
+
 class ListenerTls(Protocol):
     """Interface of the TLS of a listener, with the context for its next connection."""
 
@@ -230,8 +239,16 @@ async def _discard(receive: Callable[[], Awaitable[object]]) -> None:
 class HttpListener:
     """Bound listener that serves an application on the connections from `accept`."""
 
-    def __init__(self, name: str, accept: Accept, app: App, tls: ListenerTls | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        accept: Accept,
+        app: App,
+        tls: ListenerTls | None = None,
+        web_sockets: WebSockets | None = None,
+    ) -> None:
         self._accept = accept
+        self._web_sockets = web_sockets
         # replaced when its files change
         self.tls = tls
         self.log = log.bind(listener=name)
@@ -282,6 +299,9 @@ class HttpListener:
             if head in _UNFINISHED:
                 await _say_at_once(octets, _UNFINISHED[head])
                 await self._linger(stream)
+            return
+        if head.is_web_socket and self._web_sockets is not None:
+            self._web_sockets.take_over(stream, octets, head.octets, head.behind)
             return
         ticket = self._app.ticket()
         admitted = await self._admissions[head.kind].enter(host)

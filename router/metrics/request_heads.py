@@ -30,6 +30,7 @@ _PROBES: Final = (b"/healthz", b"/readyz")
 # the end of a head, as h11 finds it
 _END: Final = re.compile(rb"\n\r?\n")
 _REQUEST_LINE: Final = re.compile(rb"(\S+) ([^\s?]*)\S* HTTP/1\.[01]\r?\n")
+_WEBSOCKET: Final = re.compile(rb"\nupgrade[ \t]*:[^\n]*\bwebsocket\b", re.IGNORECASE)
 _UPGRADE: Final = re.compile(rb"\n(upgrade|expect)[ \t]*:", re.IGNORECASE)
 
 
@@ -64,13 +65,14 @@ class IncompleteReason(Enum):
 class RequestHead:
     """Head of a request, with the octets received after it (`behind`).
 
-    `is_head` is true if the method is HEAD.
+    `is_head` is true if the method is HEAD, and `is_web_socket` if a WebSocket is asked for.
     """
 
     octets: bytes
     kind: RequestKind
     is_head: bool
     behind: bytes = b""
+    is_web_socket: bool = False
 
 
 class _Half:
@@ -173,6 +175,7 @@ def _judged(octets: bytes) -> RequestHead | IncompleteReason:
         return IncompleteReason.LARGE
     line = _REQUEST_LINE.match(head)
     if line is None or _UPGRADE.search(head):
-        return RequestHead(head, RequestKind.OTHER, False, behind)
+        asks = line is not None and _WEBSOCKET.search(head) is not None
+        return RequestHead(head, RequestKind.OTHER, False, behind, asks)
     kind = RequestKind.PROBE if line[2] in _PROBES else RequestKind.PLAIN
     return RequestHead(head, kind, line[1] == b"HEAD", behind)

@@ -77,7 +77,7 @@ async def _accept(
 ) -> None:
     async with listener:
         while True:
-            while relieve is not None and _is_reserved(listener):
+            while relieve is not None and are_descriptors_short(listener.socket.fileno()):
                 relieve()
                 await shortage.wait(errno.EMFILE)
             try:
@@ -90,14 +90,17 @@ async def _accept(
                 connections.start_soon(handle, stream, handler)
 
 
-def _is_reserved(listener: trio.SocketListener) -> bool:
-    """Return whether all file descriptors that are still free are reserved."""
+def are_descriptors_short(descriptor: int) -> bool:
+    """Return whether all file descriptors that are still free are reserved.
+
+    `descriptor` is any open descriptor.
+    """
     allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if allowed == resource.RLIM_INFINITY:
         return False
     try:
         # the system always returns the lowest free descriptor
-        following = os.dup(listener.socket.fileno())
+        following = os.dup(descriptor)
     except OSError:
         return True
     os.close(following)

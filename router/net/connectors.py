@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import random
+import socket
 import time
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import structlog
 import trio
@@ -15,6 +16,7 @@ from router.amqp.failover import FAILOVER_SERVER_LIST
 from router.amqp.performatives import Open
 from router.amqp.redirects import redirect_of
 from router.config.connectors import ConnectorSettings
+from router.config.proxy_profiles import ProxyProfileSettings
 from router.config.secret import SecretUnavailable
 from router.config.ssl_profiles import SslProfileSettings
 from router.engine.connection import Connection
@@ -25,6 +27,7 @@ from router.net.dialling import NotConnected, connect_socket
 from router.net.endpoints import connector_settings, endpoint_name
 from router.net.listeners import run_guarded
 from router.net.places import Place, Places
+from router.net.proxies import connect_through
 from router.net.redirect_chain import RedirectChain
 from router.net.router_hub import RouterHub
 from router.net.router_pump import RouterPump
@@ -32,6 +35,9 @@ from router.net.shutdown import close_in_order
 from router.net.tls.channel import TlsChannel
 from router.net.tls.contexts import ProfileUnusable
 from router.net.tls.profiles import ClientTls, renewed_client_tls
+
+if TYPE_CHECKING:
+    from router.net.websockets.client import OpenWebSocket
 
 log = structlog.get_logger("router.connector")
 
@@ -83,9 +89,11 @@ class AmqpConnector:
         container_id: str,
         only: Place | None = None,
         profile: SslProfileSettings | None = None,
+        proxy: ProxyProfileSettings | None = None,
     ) -> None:
         # TLS profile, and what was loaded from it for the last connection
         self.profile = profile
+        self.proxy = proxy
         self._tls: ClientTls | None = None
         self.connector = connector
         self.hub = hub
@@ -100,6 +108,8 @@ class AmqpConnector:
         self.log = log.bind(connector=connector.name)
         # the current connection, which may not be open yet
         self.pump: RouterPump | None = None
+        # and what carries it, if that is a WebSocket
+        self._web_socket: OpenWebSocket | None = None
         self._closed: ConnectionClosed | None = None
         self._is_refused = False
         # set once it is known whether the peer accepts the connection
@@ -125,15 +135,21 @@ class AmqpConnector:
         if self.pump is not None and self.pump.number in self.hub.pumps:
             close_in_order(self.hub, [self.pump], why)
 
-    def renew(self, connector: ConnectorSettings, profile: SslProfileSettings | None) -> None:
+    def renew(
+        self,
+        connector: ConnectorSettings,
+        profile: SslProfileSettings | None,
+        proxy: ProxyProfileSettings | None,
+    ) -> None:
         """Use new settings for all later connections, and keep the current connection.
 
         If there is no connection, connect immediately: the new settings may have corrected a
         mistake.
         """
-        if connector == self.connector and profile == self.profile:
+        if (connector, profile, proxy) == (self.connector, self.profile, self.proxy):
             return
         self.profile = profile
+        self.proxy = proxy
         self._tls = None
         self.connector = connector
         self.places.renew(connector)
@@ -181,7 +197,7 @@ class AmqpConnector:
         trail = RedirectChain(self.connector, self.places.here)
         has_lasted = False
         while True:
-            pump = await self._connect(trail.here)
+            pump = await self._connect(trail.here, connections)
             if pump is None:
                 return has_lasted
             began = trio.current_time()
@@ -218,7 +234,7 @@ class AmqpConnector:
         self.log.info("following a redirect", **facts, hops=trail.hops)
         return True
 
-    async def _connect(self, place: Place) -> RouterPump | None:
+    async def _connect(self, place: Place, connections: trio.Nursery) -> RouterPump | None:
         """Return the pump of a newly connected socket, or None if connecting failed."""
         name = endpoint_name(place.host, place.port)
         connector = self.connector
@@ -236,7 +252,8 @@ class AmqpConnector:
             except SecretUnavailable as unavailable:
                 raise NotConnected(Failure("unauthorized", str(unavailable))) from None
             channel = None if tls is None else _channel(tls, place.hostname)
-            sock = await connect_socket(place.host, place.port, connector.protocol_family)
+            sock = await self._connect_socket(place)
+            opened = self._web_socket = await self._open_web_socket(sock, place, tls, connections)
         except NotConnected as error:
             self.counters.failed += 1
             self._failed(error.failure)
@@ -245,9 +262,36 @@ class AmqpConnector:
         hub = self.hub
         connection = Connection(settings, hub.forwarder, hub.turn, name, True)
         self._closed, self._is_refused = None, False
-        pump = RouterPump(sock, connection, hub, None, self.counters, channel)
+        if opened is None:
+            pump = RouterPump(sock, connection, hub, None, self.counters, channel)
+        else:
+            pump = RouterPump(opened.near, connection, hub, None, self.counters)
+            pump.security = opened.security
+            connection.is_encrypted = opened.security is not None
         pump.observer = self._heard
         return pump
+
+    async def _connect_socket(self, place: Place) -> socket.socket:
+        """Return a socket that is connected to a host, maybe through a proxy."""
+        family = self.connector.protocol_family
+        if self.proxy is not None:
+            return await connect_through(self.proxy, place.host, place.port, family)
+        return await connect_socket(place.host, place.port, family)
+
+    async def _open_web_socket(
+        self, sock: socket.socket, place: Place, tls: ClientTls | None, connections: trio.Nursery
+    ) -> OpenWebSocket | None:
+        """Return a WebSocket on a connected socket, or None if the connector uses none."""
+        path = self.connector.web_socket_path
+        if path is None:
+            return None
+        # only here: the library takes time and memory
+        from router.net.websockets.client import OpenWebSocket, Target, carry
+
+        target = Target(place.hostname, place.port, path)
+        opened = await connections.start(carry, sock, target, tls)
+        assert isinstance(opened, OpenWebSocket)
+        return opened
 
     async def _load_tls(self) -> ClientTls | None:
         """Return the TLS to connect with, loaded again if its files have changed.
@@ -271,9 +315,10 @@ class AmqpConnector:
         connection can be closed gracefully on shutdown.
         """
         over = trio.Event()
+        opened, self._web_socket = self._web_socket, None
 
         async def live() -> None:
-            await run_guarded(pump)
+            await (run_guarded(pump) if opened is None else opened.run(pump))
             self._known.set()
             over.set()
 

@@ -119,13 +119,12 @@ def read_users(listener: ListenerSettings) -> Users | None:
     return None if listener.users_file is None else load_users(listener.users_file)
 
 
-class AmqpListener:
-    """AMQP listener whose sockets are bound."""
+class AmqpPort:
+    """Rules and users of an AMQP listener, and its connections that are not open yet."""
 
     def __init__(
         self,
         listener: ListenerSettings,
-        sockets: list[trio.SocketListener],
         hub: RouterHub,
         container_id: str,
         tls: ServerTls | None = None,
@@ -133,7 +132,6 @@ class AmqpListener:
         # replaced when its files change
         self.tls = tls
         self.listener = listener
-        self.sockets = sockets
         self.hub = hub
         self.settings = listener_settings(container_id, listener, hub.membership)
         # for peers on this host: nobody else can read what they send
@@ -146,7 +144,7 @@ class AmqpListener:
             from router.net.authorization import Authorization
 
             self.authorization = Authorization(listener.authorization_plugin, hub.callouts)
-        self._unopened = UnopenedConnections()
+        self.unopened = UnopenedConnections()
 
     def _authenticating(self, users: Users | None) -> Authenticator:
         return Authenticator(users, self.listener.authentication_plugin, self.hub.callouts)
@@ -159,12 +157,40 @@ class AmqpListener:
         """Continue the counters of a previous listener with this name, if there was one."""
         self.counters = self.hub.add_counters(self.counters.name, "in", self.counters.role)
 
+    def new_connection(self, name: str, is_of_web_page: bool = False) -> Connection:
+        """Return the engine's side of a new connection to the peer `name`.
+
+        A web page in a browser on this host is not trusted just for that.
+        """
+        settings = self.local_settings if is_loopback(name) else self.settings
+        if is_of_web_page:
+            settings = attrs.evolve(settings, trusts_loopback=False)
+        if self.authenticator.plugin is not None:
+            offered = self.authenticator.offered(settings.sasl_mechanisms)
+            settings = attrs.evolve(settings, sasl_mechanisms=offered)
+        return Connection(settings, self.hub.forwarder, self.hub.turn, name, False)
+
+
+class AmqpListener(AmqpPort):
+    """AMQP listener whose sockets are bound."""
+
+    def __init__(
+        self,
+        listener: ListenerSettings,
+        sockets: list[trio.SocketListener],
+        hub: RouterHub,
+        container_id: str,
+        tls: ServerTls | None = None,
+    ) -> None:
+        super().__init__(listener, hub, container_id, tls)
+        self.sockets = sockets
+
     async def serve(self, connections: trio.Nursery) -> None:
         """Accept connections until cancelled.
 
         Accepted connections run in `connections`, and stay open when this call is cancelled.
         """
-        name, relieve = self.listener.name, self._unopened.make_room
+        name, relieve = self.listener.name, self.unopened.make_room
         await accept_connections(name, self.sockets, self._serve_one, connections, relieve=relieve)
 
     async def _serve_one(self, stream: trio.SocketStream) -> None:
@@ -176,15 +202,10 @@ class AmqpListener:
             return
         sock = socket.socket(fileno=stream.socket.detach())
         sock.setblocking(False)
-        settings = self.local_settings if is_loopback(name) else self.settings
-        if self.authenticator.plugin is not None:
-            offered = self.authenticator.offered(settings.sasl_mechanisms)
-            settings = attrs.evolve(settings, sasl_mechanisms=offered)
-        connection = Connection(settings, self.hub.forwarder, self.hub.turn, name, False)
         tls = self.tls
         pump = RouterPump(
             sock,
-            connection,
+            self.new_connection(name),
             self.hub,
             self.authenticator,
             self.counters,
@@ -193,11 +214,11 @@ class AmqpListener:
         )
         pump.authorization = self.authorization
         pump.log.debug("connection accepted", listener=self.listener.name)
-        self._unopened.watch(pump)
+        self.unopened.watch(pump)
         try:
             await run_guarded(pump)
         finally:
-            self._unopened.forget(pump)
+            self.unopened.forget(pump)
 
 
 async def run_guarded(pump: RouterPump) -> None:

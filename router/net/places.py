@@ -154,7 +154,8 @@ class Places:
 
 
 def _scheme(connector: ConnectorSettings) -> str:
-    return "amqp" if connector.ssl_profile is None else "amqps"
+    plain = "amqp" if connector.web_socket_path is None else "ws"
+    return plain if connector.ssl_profile is None else f"{plain}s"
 
 
 def _configured(connector: ConnectorSettings) -> tuple[Place, ...]:

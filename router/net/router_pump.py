@@ -117,7 +117,7 @@ class RouterPump(Pump):
         self.security = channel.security()
         if self.server_tls is not None:
             self.connection.external_user = self.server_tls.user_of(channel)
-            self.connection.tls_hostname = channel.requested_host
+            self.connection.requested_host = channel.requested_host
 
     async def _authenticate(
         self, event: events.SaslInitReceived | events.SaslResponseReceived

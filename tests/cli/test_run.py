@@ -24,9 +24,9 @@ from router.cli.run import (
     run,
 )
 from router.config.listeners import ListenerSettings
-from router.endpoints import ListenerAddresses
 from router.log_limits import LogRateLimiter
 from router.logs.journal import Journal
+from router.running_listeners import ListenerAddresses
 
 from support.launcher import trioute
 from support.raw_peers import RawPeer

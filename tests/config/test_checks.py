@@ -364,11 +364,13 @@ BAD = {
         """,
         """
         f:4: listener[0].maxFrameSize: has no effect on a listener for HTTP; remove it; such a
-            listener has host, port, name, socketAddressFamily, http, metrics, healthz,
-            sslProfile, sniSslProfiles, clientCertificate
+            listener has host, port, name, socketAddressFamily, http, metrics, healthz, websockets,
+            sslProfile, sniSslProfiles, clientCertificate, and with websockets those of a listener
+            for AMQP
         f:5: listener[0].role: has no effect on a listener for HTTP; remove it; such a listener
-            has host, port, name, socketAddressFamily, http, metrics, healthz, sslProfile,
-            sniSslProfiles, clientCertificate
+            has host, port, name, socketAddressFamily, http, metrics, healthz, websockets,
+            sslProfile, sniSslProfiles, clientCertificate, and with websockets those of a listener
+            for AMQP
         """,
     ),
     "AMQP with what is for HTTP": (
@@ -390,7 +392,8 @@ BAD = {
         """,
         """
         f:1: listener[0].port: is missing; there is no default port for HTTP; give a port
-        f:1: listener[0]: serves nothing; set metrics or healthz to true
+        f:1: listener[0]: serves nothing; set metrics, healthz or
+            websockets to true
         """,
     ),
     "half a login": (

@@ -163,7 +163,14 @@ function watch_receiver(name, receiver) {
 
 const commands = {
     connect: function (command) {
-        const connection = container.connect(Object.assign({ host: '127.0.0.1', reconnect: false }, command.options));
+        const options = Object.assign({ host: '127.0.0.1', reconnect: false }, command.options);
+        const web_socket = options.web_socket;
+        if (web_socket) {
+            // `ws` is loaded only where it is used
+            const dial = container.websocket_connect(require('ws'));
+            options.connection_details = dial(web_socket.url, web_socket.subprotocols, web_socket.options || {});
+        }
+        const connection = container.connect(options);
         connections[command.connection] = connection;
         watch_connection(command.connection, connection);
     },

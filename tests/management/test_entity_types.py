@@ -14,6 +14,7 @@ from router.config.link_routes import LinkRouteSettings
 from router.config.listeners import ListenerSettings
 from router.config.model import AddressSettings, Configuration
 from router.config.plugins import PluginSettings
+from router.config.proxy_profiles import ProxyProfileSettings
 from router.config.redirects import RedirectSettings
 from router.core.link_routes.route_outlets import LinkRouteRule
 from router.management.entities.unsupported_types import UNSUPPORTED_TYPES
@@ -56,6 +57,7 @@ async def test_every_value_is_of_its_kind_and_can_be_sent(tmp_path: Path) -> Non
         link_routes=(LinkRouteSettings(prefix="far", direction="in", container_id="c"),),
         plugins=(PluginSettings(plugin="missing"),),
         ssl_profiles=(Authority(tmp_path).profile(),),
+        proxy_profiles=(ProxyProfileSettings(name="p", host="h", port=1),),
     )
     seen = set()
     async with running_node(configuration) as running, Peer(running.address[1]) as peer:

@@ -74,6 +74,8 @@ def test_what_has_no_default_is_required() -> None:
     assert required == {
         ("linkRoute", "direction"),
         ("redirect", "toNetworkHost"),
+        ("proxyProfile", "host"),
+        ("proxyProfile", "port"),
         ("autoLink", "address"),
         ("autoLink", "direction"),
         ("binding", "exchangeName"),

@@ -17,6 +17,9 @@ BOUNDARIES = frozenset(
     {
         # One connection ends, even by a mistake of ours, and the others never notice.
         "router/net/listeners.py:run_guarded",
+        # The same for a WebSocket, which a library serves before there is a connection.
+        "router/net/websockets/client.py:carry",
+        "router/net/websockets/server.py:_serve",
         # The same in another's turn: the connection at fault ends, not the one whose turn it is.
         "router/net/pump.py:_guarded",
         # One request is answered with 500, even by a mistake of ours, and the next one is answered.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from router.config.checks import HTTP_ATTRIBUTES
+from router.config.http_checks import HTTP_ATTRIBUTES, WEBSOCKET_ROLES
 from router.config.kinds import ValueNotAllowed
 from router.config.mistakes import format_path
 from router.config.network_checks import INTER_ROUTER
@@ -21,6 +21,7 @@ Remarks = Callable[..., None]
 _USUAL: Final = ("role", "authenticatePeer", "saslMechanisms", "idleTimeoutSeconds")
 
 _AMQP_ALONE: Final = "it concerns AMQP, which this listener does not speak"
+_OF_HTTP: Final = ("metrics", "healthz", "websockets")
 # Attributes of a listener that admit only peers with TLS.
 _REQUIRE_TLS: Final = ("requireSsl", "requireEncryption")
 
@@ -39,9 +40,10 @@ def adapt_endpoint(table: Table, fields: Mapping[str, Setting], remark: Remarks)
             # a listener that serves files speaks HTTP, even without http
             table.values["http"] = True
         if table.values.get("http"):
-            _fit_http(table, remark)
+            _fit_http(table, fields, remark)
         else:
-            for key in ("metrics", "healthz", "websockets"):
+            table.excluded_attributes = _OF_HTTP
+            for key in _OF_HTTP:
                 table.values.pop(key, None)
             _fit_authentication(table, fields, remark)
     else:
@@ -67,16 +69,26 @@ def _fit_tls(table: Table, remark: Remarks) -> None:
             remark("guard", table.line_of(key), f"{place}.{key}", text, True)
 
 
-def _fit_http(table: Table, remark: Remarks) -> None:
-    """Keep only attributes that this router's listeners for HTTP have, and report the others."""
+def _fit_http(table: Table, fields: Mapping[str, Setting], remark: Remarks) -> None:
+    """Keep only attributes that this router's listeners for HTTP have, and report the others.
+
+    In Dispatch, such a listener serves AMQP over WebSockets unless the file says otherwise.
+    """
     values, place = table.values, format_path(table.place)
-    table.allowed_attributes = HTTP_ATTRIBUTES
     # as in Dispatch, where this is the default port even with http
     values.setdefault("port", "amqp")
-    if values.get("websockets", True):
-        text = "AMQP is not spoken over WebSockets here; metrics and health are served"
-        remark("missing", table.line_of("websockets"), f"{place}.websockets", text)
-    values.pop("websockets", None)
+    if values.setdefault("websockets", True):
+        # with an sslProfile, every client of HTTP has to use TLS
+        table.excluded_attributes = (*_REQUIRE_TLS, "cost")
+        for key in table.excluded_attributes:
+            values.pop(key, None)
+        if values.get("role", "normal") not in WEBSOCKET_ROLES:
+            text = "other routers cannot connect over WebSockets here; only clients can"
+            remark("missing", table.line_of("role"), f"{place}.role", text)
+            del values["role"]
+        _fit_authentication(table, fields, remark)
+        return
+    table.allowed_attributes = HTTP_ATTRIBUTES
     if values.get("metrics") is False and values.get("healthz") is False:
         table.left_out = True
         remark("missing", table.section.line, place, "nothing is left to serve")

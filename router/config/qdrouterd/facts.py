@@ -175,7 +175,7 @@ ENTITIES: Final[Mapping[str, Entity]] = {
             "http": Attribute("boolean", False),
             "healthz": Attribute("boolean", True),
             "metrics": Attribute("boolean", True),
-            "websockets": Attribute("boolean", True, meaning="there are no WebSockets here"),
+            "websockets": Attribute("boolean", True),
             "httpRootDir": Attribute(
                 meaning="no files are served, and so no console", old="httpRoot"
             ),

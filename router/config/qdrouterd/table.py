@@ -24,7 +24,8 @@ class Table:
 
     `values` are the values in Dispatch's file, by the attribute names of Dispatch 1.19. `data` are
     the attributes for this router. With `left_out`, this router gets no such entity. If
-    `allowed_attributes` is not empty, the entity may have no other attributes.
+    `allowed_attributes` is not empty, the entity may have no other attributes; it never has
+    `excluded_attributes`.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Table:
     data: dict[str, object] = attrs.Factory(dict)
     left_out: bool = False
     allowed_attributes: tuple[str, ...] = ()
+    excluded_attributes: tuple[str, ...] = ()
 
     def line_of(self, key: str) -> int:
         """Return the line of an attribute, or of the entity if it was not given."""
@@ -43,6 +45,8 @@ class Table:
 
     def has(self, key: str) -> bool:
         """Return whether the entity may have this attribute."""
+        if key in self.excluded_attributes:
+            return False
         return not self.allowed_attributes or key in self.allowed_attributes
 
     def own_default(self, key: str) -> object:

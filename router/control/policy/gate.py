@@ -277,14 +277,14 @@ def peer_of(connection: Connection) -> Peer:
     """Return the peer of a connection as a policy sees it.
 
     The host name is that of the listener's policyVhost, or in the peer's open, or the one that the
-    peer asked for in TLS.
+    peer asked for in TLS or HTTP.
     """
     settings = connection.settings
     hostname = settings.policy_vhost
     if hostname is None and connection.remote_open is not None:
         hostname = connection.remote_open.hostname
     return Peer(
-        hostname or connection.tls_hostname or "",
+        hostname or connection.requested_host or "",
         connection.user or ANONYMOUS,
         connection.name.rpartition(":")[0].strip("[]"),
     )

@@ -43,13 +43,15 @@ def of_connection(connection: Connection) -> str:
 def _is_trusted(connection: Connection) -> bool:
     """Return whether a peer has authenticated, or is on this host.
 
-    A peer to which this router has connected has proved nothing; it is trusted only if it is a
-    router on this host.
+    A web page that a browser on this host shows is not trusted for that. A peer to which this
+    router has connected has proved nothing; it is trusted only if it is a router on this host.
     """
     is_router = connection.settings.role in ROLES
     if connection.is_client:
         return is_router and is_loopback(connection.name)
-    return connection.user not in (None, ANONYMOUS) or is_loopback(connection.name)
+    if connection.user not in (None, ANONYMOUS):
+        return True
+    return connection.settings.trusts_loopback and is_loopback(connection.name)
 
 
 def is_loopback(name: str) -> bool:

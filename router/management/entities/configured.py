@@ -103,7 +103,7 @@ LISTENER: Final = _type(
     "listener",
     _place("listener"),
     _name,
-    *("saslPlugin", "trustedCertsFile", "websockets", "httpRootDir"),
+    *("saslPlugin", "trustedCertsFile", "httpRootDir"),
     "messageLoggingComponents",
 )
 
@@ -115,6 +115,10 @@ CONNECTOR: Final = _type(
     _name,
     "messageLoggingComponents",
     live=CONNECTOR_STATE,
+)
+
+PROXY_PROFILE: Final = named_type(
+    "proxyProfile", "An HTTP proxy, through which connectors connect.", "proxyProfile"
 )
 
 CONFIGURED_ADDRESS: Final = _type(

@@ -46,9 +46,12 @@ class ServerTls:
 
     def user_of(self, channel: TlsChannel) -> str | None:
         """Return the user that the peer's verified certificate stands for, or None without one."""
+        return self.user_of_certificate(channel.peer_certificate())
+
+    def user_of_certificate(self, certificate: bytes | None) -> str | None:
+        """Return the user that a verified certificate in DER form stands for; None for None."""
         from router.net.tls.certificates import user_of
 
-        certificate = channel.peer_certificate()
         if certificate is None:
             return None
         return user_of(certificate, self.profiles[0].uid_format, self.user_names)

@@ -105,7 +105,9 @@ def test_http_keeps_what_it_has() -> None:
         "listener", "port: 8080", "http: yes", "authenticatePeer: no", "linkCapacity: 5",
         "websockets: no", "httpRootDir: /x", "sslProfile: p",
     )  # fmt: skip
-    assert table == {"host": "0.0.0.0", "port": 8080, "http": True, "sslProfile": "p"}
+    assert table == {
+        "host": "0.0.0.0", "port": 8080, "http": True, "websockets": False, "sslProfile": "p",
+    }  # fmt: skip
     assert found == [("ignored", "linkCapacity"), ("missing", "httpRootDir")]
 
 
@@ -117,8 +119,28 @@ def test_files_are_served_by_http_alone() -> None:
 
 
 def test_http_that_would_serve_nothing() -> None:
-    lines = ["http: yes", "metrics: no", "healthz: no"]
-    assert endpoint("listener", *lines) == (None, [("missing", "websockets"), ("missing", "")])
+    lines = ["http: yes", "metrics: no", "healthz: no", "websockets: no"]
+    assert endpoint("listener", *lines) == (None, [("missing", "")])
+
+
+def test_http_serves_web_sockets_as_dispatch_does() -> None:
+    table, found = endpoint(
+        "listener", "port: 8080", "http: yes", "authenticatePeer: no", "linkCapacity: 5",
+        "sslProfile: p", "requireSsl: yes", "saslMechanisms: ANONYMOUS",
+    )  # fmt: skip
+    assert table is not None
+    assert (table["websockets"], table["linkCapacity"]) == (True, 5)
+    assert table["saslMechanisms"] == "ANONYMOUS"
+    assert not {"requireSsl", "requireEncryption", "cost"} & set(table)
+    assert found == []
+
+
+def test_no_router_connects_by_web_sockets() -> None:
+    table, found = endpoint("listener", "port: 8080", "http: yes", "role: inter-router", "cost: 2")
+    assert table is not None
+    assert "role" not in table
+    assert "cost" not in table
+    assert found == [("missing", "role")]
 
 
 def test_what_is_for_http_alone() -> None:

@@ -232,7 +232,7 @@ def test_nothing_of_our_log_is_taken_for_a_module() -> None:
 
 
 def test_entities_that_are_left_out_keep_their_number() -> None:
-    nothing = "listener {\nhttp: yes\nmetrics: no\nhealthz: no\n}\n"
+    nothing = "listener {\nhttp: yes\nmetrics: no\nhealthz: no\nwebsockets: no\n}\n"
     made = translated(f"{nothing}listener {{\nport: 1\n}}")
     assert len(made.data["listener"]) == 1
     assert made.places["listener", 0] == ("listener", 1)

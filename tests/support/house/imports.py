@@ -47,7 +47,8 @@ ALLOWED: dict[str, frozenset[str]] = {
     # Its agent is a client of the router that it tells of (docs/decisions/0036).
     "management": _DATA_PLANE | {"build", "client", "config", "control", "logs", "metrics"},
     # What of a running router can become another while it runs.
-    "endpoints": _DATA_PLANE | {"config", "metrics", "net"},
+    "running_listeners": _DATA_PLANE | {"config", "metrics", "net"},
+    "endpoints": _DATA_PLANE | {"config", "metrics", "net", "running_listeners"},
     "changes": _DATA_PLANE | {"config", "control", "net"},
     "settings": _DATA_PLANE | {"changes", "config", "control", "hosting", "logs", "metrics", "net"},
     "reconfiguration": _DATA_PLANE
@@ -59,7 +60,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     | {"client", "config", "control", "hosting", "net", "parts", "plugin_events", "plugin_samples"},
     "node": _DATA_PLANE
     | {"build", "config", "control", "endpoints", "hosting", "logs", "management", "metrics", "net"}
-    | {"reconfiguration", "parts"},
+    | {"reconfiguration", "parts", "running_listeners"},
     "cli": _DATA_PLANE
     | {
         "build",
@@ -73,6 +74,7 @@ ALLOWED: dict[str, frozenset[str]] = {
         "metrics",
         "net",
         "node",
+        "running_listeners",
         "simulation",
     },
     "__main__": frozenset({"cli"}),

@@ -37,7 +37,7 @@ STANDS: Final = {
 }
 """How it can stand with a statement, and what that means."""
 
-_ID = re.compile(r"([BG]?\d+(?:\.\d+)*)-(\d+)")
+_ID = re.compile(r"([BGW]?\d+(?:\.\d+)*)-(\d+)")
 
 _HEAD: Final = """\
 # What of AMQP 1.0 is kept
@@ -49,7 +49,8 @@ What AMQP 1.0 demands, statement by statement, in our words: all that parts 1 (t
 MUST, SHOULD or the like, and some that they say plainly. Sections that begin with B are those of
 the broker paper of 2010, chapters 2 and 3; where AMQP 1.0 came to differ from it, AMQP 1.0 is
 followed. Those that begin with G are of Microsoft's guide to AMQP in Azure's Service Bus and Event
-Hubs: what its services and their clients expect of each other, and so of a router between them. A
+Hubs: what its services and their clients expect of each other, and so of a router between them.
+Those that begin with W are of the WebSocket Binding 1.0, Committee Specification 01. A
 test is named here where it carries the statement's id as a marker
 ([how to prove a statement](how-to/prove-a-statement.md)).
 """
