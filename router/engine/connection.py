@@ -84,8 +84,8 @@ class Connection:
         self.groups: frozenset[str] = frozenset()
         # whether a SASL challenge is unanswered
         self.challenged = False
-        # whether TLS is used; the user of the peer's certificate, for EXTERNAL; and the host name that
-        # the peer asked for in TLS or HTTP
+        # whether TLS is used; the user of the peer's certificate, for EXTERNAL; and the host name
+        # that the peer asked for in TLS or HTTP
         self.is_encrypted = False
         self.external_user: str | None = None
         self.requested_host: str | None = None
