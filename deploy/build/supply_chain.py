@@ -93,7 +93,7 @@ def _audit(tools: Path, router: Path) -> dict[str, Any]:
         "json",
         "--progress-spinner=off",
     ]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    done = subprocess.run(command, capture_output=True, text=True)
     try:
         report: dict[str, Any] = json.loads(done.stdout)
     except ValueError:
