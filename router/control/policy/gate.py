@@ -59,8 +59,7 @@ class VhostCounts:
     large_messages_denied: int = 0
 
     def enter(self, user: str, host: str) -> None:
-        """Count a connection that was allowed."""
-        self.approved += 1
+        """Count a connection that is open now."""
         self.current += 1
         self.by_user[user] += 1
         self.by_host[host] += 1
