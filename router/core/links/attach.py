@@ -78,6 +78,13 @@ def event_received(forwarder: Core, connection: Connection, event: object) -> No
             opening.refuse(connection, refusal)
 
 
+def opened_by_us(forwarder: Core, connection: Connection) -> None:
+    """Decide about the peer of a connection that this router has opened; close it if refused."""
+    refusal = forwarder.on_open(connection)
+    if refusal is not None:
+        opening.close(connection, refusal)
+
+
 # Attaching.
 
 
