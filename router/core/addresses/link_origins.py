@@ -19,6 +19,8 @@ CONTAINER_ROLE = "route-container"
 ANONYMOUS = "anonymous"
 # Link property that selects the container of a dynamic node, or the coordinator, by name.
 ASKED_ADDRESS = Symbol("x-opt-qd.address")
+# Stands between a tenant and a container-id; escaped names do not contain it.
+_TENANTS = "%/"
 
 
 @attrs.frozen
@@ -38,15 +40,22 @@ class Origin:
     user: str | None
 
     @property
+    def whole_id(self) -> str:
+        """Return the client's container-id in a form that differs for each tenant, without `@`."""
+        tenant, is_tenants, _ = (self.user or "").partition("\0")
+        escaped = _escaped(self.container_id)
+        return f"{_escaped(tenant)}{_TENANTS}{escaped}" if is_tenants and escaped else escaped
+
+    @property
     def forwarded_name(self) -> str:
         """Return the link's name at the container, which is different for each client.
 
         The part after the last `@` identifies the client, and contains no `@` itself. It is the
         client's container-id, or `%` and a number or text for its connection if the client has no
-        container-id.
+        container-id. The container-id of a tenant's client is preceded by the tenant and `%/`.
         """
         if self.container_id:
-            return f"{self.name}@{_escaped(self.container_id)}"
+            return f"{self.name}@{self.whole_id}"
         return f"{self.name}@%{_escaped(str(getattr(self.key, 'number', self.key)))}"
 
 
@@ -94,7 +103,8 @@ def is_loop(me: str, origin: Origin, connection: Connection) -> bool:
     """
     if not origin.is_container and connection is not origin.key:
         return False
-    return _escaped(me) in origin.name.split("@")[1:]
+    passed = (part.rpartition(_TENANTS)[2] for part in origin.name.split("@")[1:])
+    return _escaped(me) in passed
 
 
 def coordinator_names(link: Link) -> Iterator[str]:
