@@ -14,18 +14,13 @@ from typing import TYPE_CHECKING, Final
 import attrs
 
 from router.amqp.constants import Condition
+from router.config.policy_kinds import normal_hostname
 from router.config.vhosts import VhostGroupSettings
-from router.control.policy.policy import (
-    Group,
-    Judgement,
-    Peer,
-    Policy,
-    Vhost,
-    normal_hostname,
-)
+from router.control.policy.policy import Group, Judgement, Peer, Policy, Vhost
 from router.control.policy.vhost_rule import Denial, VhostRule
 from router.core.addresses.access import Access, AccessRule
 from router.core.addresses.link_origins import ANONYMOUS
+from router.core.addresses.table import address_name
 from router.core.addresses.tenants import Tenant
 from router.core.links import admission
 from router.engine import opening
@@ -132,7 +127,7 @@ class Gate:
             name = peer.hostname if judgement.vhost is None else judgement.vhost.name
             tenant = tenant_named(name)
             if tenant is None:
-                refusal = f"the host name {name!r} cannot be that of a tenant"
+                refusal = f"the host name {name[:255]!r} cannot be that of a tenant"
         if refusal:
             return self._refuse(connection, judgement, refusal)
         if tenant is not None:
@@ -295,12 +290,14 @@ def tenant_named(hostname: str) -> Tenant | None:
     """Return the tenant with this host name; None if no address space can have the name.
 
     The name must not contain a separator of addresses that would make the address spaces of two
-    tenants overlap, nor be the beginning of a name that routers give.
+    tenants overlap, nor be the beginning of a name that routers give, or a scheme of addresses.
     """
     name = normal_hostname(hostname)
-    if not name or "/" in name or name.startswith(("$", "_")) or not name.isprintable():
+    if not name or "/" in name or name.startswith(("$", "_", ".")) or not name.isprintable():
         return None
-    return Tenant(name)
+    tenant = Tenant(name)
+    # such as amqp:, which is not a part of an address's name
+    return tenant if address_name(tenant.prefix + name) == tenant.prefix + name else None
 
 
 def _without_policy(access: Access) -> tuple[AccessRule, ...]:

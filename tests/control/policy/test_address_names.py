@@ -115,6 +115,7 @@ def test_entries_are_written_like_addresses(entry: str) -> None:
 class Counted(str):
     """Text that counts how many parts of it are copied."""
 
+    __slots__ = ()
     copied = 0
 
     def __getitem__(self, key: Any) -> str:
