@@ -75,7 +75,8 @@ def user_name(connection: Connection) -> str:
     """Return the name of a peer's user, which is different for each tenant."""
     user: str = connection.user or ANONYMOUS
     tenant = tenant_of(connection)
-    return f"{tenant}\0{user}" if tenant else user
+    # what looks like a tenant's user but is none belongs to the tenant with the empty name
+    return f"{tenant}\0{user}" if tenant or "\0" in user else user
 
 
 def is_same(connection: Connection, origin: Origin) -> bool:
