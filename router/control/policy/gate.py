@@ -79,11 +79,15 @@ class VhostCounts:
 
 @attrs.frozen(eq=False)
 class Admitted:
-    """Connection that the gate has let in: its peer, with the virtual host and the group."""
+    """Connection that the gate has let in: its peer, with the virtual host and the group.
+
+    `management` is the right to manage that the connection has by its listener or connector.
+    """
 
     peer: Peer
     vhost: Vhost | None
     group: Group | None
+    management: str
 
 
 class Gate:
@@ -180,9 +184,11 @@ class Gate:
 
     def _enter(self, connection: Connection, peer: Peer, judgement: Judgement) -> None:
         """Count a connection, and replace what its access allows by what its group may do."""
+        before = self.admitted.get(connection)
+        management = connection.settings.management if before is None else before.management
         self._leave(connection)
         vhost, group = judgement.vhost, judgement.group
-        self.admitted[connection] = Admitted(peer, vhost, group)
+        self.admitted[connection] = Admitted(peer, vhost, group, management)
         self._outgoing += connection.is_client
         access: Access | None = connection.access
         if vhost is not None and group is not None:
@@ -266,6 +272,8 @@ class Gate:
             opening.close(connection, self._refuse(connection, judgement, refusal))
             return
         self._enter(connection, peer, judgement)
+        if not connection.is_client:
+            _set_management(connection, self.admitted[connection])
         admission.recheck(self._forwarder, connection)
 
 
@@ -306,6 +314,14 @@ def _without_policy(access: Access) -> tuple[AccessRule, ...]:
 
 def _first(*values: int | None) -> int:
     return next(value for value in values if value is not None)
+
+
+def _set_management(connection: Connection, admitted: Admitted) -> None:
+    """Give an open connection the right to manage that its group has, or its listener."""
+    settings, group = connection.settings, admitted.group
+    allowed = (group and group.settings.management) or admitted.management
+    if settings.management != allowed:
+        connection.settings = attrs.evolve(settings, management=allowed)
 
 
 def _limit_transport(connection: Connection, group: VhostGroupSettings) -> None:

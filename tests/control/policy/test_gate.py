@@ -344,6 +344,21 @@ def test_only_as_many_links_stay_as_are_allowed(most: int) -> None:
     assert client.connection.access.receivers == most
 
 
+def test_the_right_to_manage_is_that_of_the_new_group() -> None:
+    router = Policed(vhost("a.com", default={**OPEN, "management": "change"}))
+    connection = router.peer("a.com", management="read").connection
+    assert connection.settings.management == "change"
+    limits = connection.settings.max_frame_size, connection.settings.channel_max
+    for default, management in (({"management": "none"}, "none"), ({}, "read")):
+        router.apply(vhost("a.com", default={**OPEN, **default, "max_frame_size": 512}))
+        assert connection.settings.management == management
+    router.apply(vhost("a.com", default={**OPEN, "management": "none"}))
+    router.apply(enable_vhost_policy=False)
+    assert connection.settings.management == "read"
+    # what the peer was told in the open remains
+    assert limits == (connection.settings.max_frame_size, connection.settings.channel_max)
+
+
 def test_messages_are_judged_anew() -> None:
     router = Policed(vhost("a.com", default={**OPEN, "allow_anonymous_sender": True}))
     receiver = router.client().receiver("q", credit=9)
