@@ -112,11 +112,17 @@ def coordinator_names(link: Link) -> Iterator[str]:
     """Yield the names by which a link to a transaction coordinator may be routed.
 
     They are, in this order: the address in the link's properties, the hostname in the peer's open,
-    the peer's user, and the name of the connection's listener or connector.
+    the peer's user, and the name of the connection's listener or connector. What a tenant's client
+    has chosen is preceded by the tenant, whose name takes the place of the hostname.
     """
     connection = link.session.connection
     asked = (link.remote_attach.properties or {}).get(ASKED_ADDRESS)
     hostname = connection.remote_open.hostname
-    for name in (asked, hostname, connection.user, connection.settings.endpoint):
-        if isinstance(name, str) and name:
-            yield address_name(name)
+    names = [
+        address_name(name) if isinstance(name, str) else ""
+        for name in (asked, hostname, connection.user, connection.settings.endpoint)
+    ]
+    if tenant := tenant_of(connection):
+        chosen, _, user, endpoint = names
+        names = [chosen and f"{tenant}/{chosen}", tenant, user and f"{tenant}/{user}", endpoint]
+    yield from filter(None, names)

@@ -304,7 +304,9 @@ class LinkRoutes:
         usual = self._match(COORDINATOR, is_sender=True)
         for name in coordinator_names(link):
             route = self._match(f"{COORDINATOR}/{name}", is_sender=True)
-            if route is not None and route is not usual:
+            if route is None or route is usual:
+                continue
+            if tenants.may_use(link, route.pattern.lstrip("/").removeprefix(f"{COORDINATOR}/")):
                 return route
         return usual
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from router.amqp.message import Message, encode_message
-from router.amqp.performatives import Source, Target
+from router.amqp.performatives import Coordinator, Source, Target
 from router.amqp.sections import Data, Properties
 from router.amqp.types import Symbol
 from router.core.addresses.access import Access
@@ -336,3 +336,34 @@ def test_the_mark_of_a_tenant_in_ones_own_name_opens_nothing_of_the_tenant() -> 
     assert condition(intruder.sender(text, name=mark)) == "amqp:not-found"
     intruder.sender(None).send(message_to(text))
     assert not victim.received
+
+
+# Coordinators.
+
+
+@pytest.mark.parametrize(
+    ("pattern", "tenant", "asked", "user", "is_its"),
+    [
+        ("$coordinator/a.com", "a.com", None, None, True),
+        ("$coordinator/a.com/x", "a.com", "x", None, True),
+        ("$coordinator/a.com/ada", "a.com", None, "ada", True),
+        ("$coordinator/a.com", "b.com", "a.com", None, False),
+        ("$coordinator/a.com", "b.com", "/a.com", None, False),
+        ("$coordinator/a.com", "b.com", None, "a.com", False),
+        ("$coordinator/a.com", "a", "com", None, False),
+        ("$coordinator/a.com", "a", None, "com", False),
+        ("/$coordinator/a.com", "a", "com", None, False),
+        ("$coordinator/#", "a.com", "x", None, True),
+        ("#", "a.com", "x", None, True),
+    ],
+)
+def test_coordinators_of_tenants(
+    pattern: str, tenant: str, asked: str | None, user: str | None, is_its: bool
+) -> None:
+    router = Router()
+    routed(router, pattern)
+    properties = None if asked is None else {Symbol("x-opt-qd.address"): asked}
+    client = client_of(router, tenant, user=user)
+    link = client.sender(None, target=Coordinator(), properties=properties)
+    assert (link.attach is None) is is_its
+    assert router.forwarder.link_routes.links == is_its
