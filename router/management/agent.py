@@ -127,8 +127,9 @@ class Agent:
         except AmqpError as error:
             received.reject(str(error.condition), error.description)
             return
-        reply_to = None if message.properties is None else message.properties.reply_to
-        if not reply_to:
+        asked = message.properties
+        reply_to = None if asked is None else asked.reply_to
+        if asked is None or not reply_to:
             received.reject(Condition.INVALID_FIELD, "a request needs a reply-to")
             return
         try:
@@ -143,8 +144,8 @@ class Agent:
             received.reject(Condition.RESOURCE_LIMIT_EXCEEDED, reason)
             return
         received.accept()
-        properties = attrs.evolve(message.properties, reply_to=reply_to)
-        payload = await self._answered(attrs.evolve(message, properties=properties), requester)
+        asked = attrs.evolve(asked, reply_to=reply_to)
+        payload = await self._answered(attrs.evolve(message, properties=asked), requester)
         await sender.wait_for_room()
         now = trio.current_time()
         self._unsettled_answers.add(sender.send_nowait(payload), reply_to, len(payload), now)

@@ -124,10 +124,11 @@ def test_no_spelling_leads_to_a_tenant_at_another_router(is_anonymous: bool) -> 
 def test_a_reply_reaches_a_dynamic_node_of_the_tenant_at_another_router() -> None:
     mesh = line()
     for name, router in mesh.routers.items():
-        router.table._new_name = lambda maker, name=name: f"amqp:/_topo/0/{name}/temp.1.{maker}"
+        router.table._new_name = f"amqp:/_topo/0/{name}/temp.1.{{}}".format
     receiver = client_of(mesh["a"], "a.com").receiver(None, 5, source=Source(dynamic=True))
     assert receiver.attach is not None
-    text = receiver.attach.source.address
+    assert receiver.attach.source is not None
+    text = str(receiver.attach.source.address)
     client_of(mesh["b"], "a.com").sender(None).send(message(b"mine", to=text))
     client_of(mesh["b"], "b.com").sender(None).send(message(b"theirs", to=text))
     client_of(mesh["b"], None).sender(None).send(message(b"a service's", to=text))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +88,7 @@ def test_proton_is_let_in_by_host_name_user_and_host(
     assert connect(proton, policed).condition is None
     for options in ({"virtual_host": "b.com"}, {"virtual_host": "far.com", **LOGIN}):
         connection = connect(proton, policed, **options)
-        proton.until(lambda connection=connection: connection.is_lost, "it is closed")
+        proton.until(partial(getattr, connection, "is_lost"), "it is closed")
         assert connection.condition is not None
         assert connection.condition.name == LIMITED
         assert connection.condition.description == "connection disallowed by local policy"
@@ -137,7 +138,12 @@ def test_proton_meets_limits(policed: RouterProcess, proton: ProtonPeers) -> Non
 
 
 def test_rhea_is_let_in_and_refused(policed: RouterProcess, rhea: RheaPeer) -> None:
-    login = {"username": "ada", "password": "s3cret", "hostname": "a.com", "reconnect": False}
+    login: dict[str, Any] = {
+        "username": "ada",
+        "password": "s3cret",
+        "hostname": "a.com",
+        "reconnect": False,
+    }
     rhea.connect(policed.port, **login)
     rhea.receiver("q/r")
     rhea.tell("sender", connection="connection", link="bad", options={"target": {"address": "p"}})

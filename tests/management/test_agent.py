@@ -335,24 +335,27 @@ async def test_a_tenants_answer_goes_to_its_dynamic_node() -> None:
 
 
 async def test_no_answer_goes_to_another_tenant() -> None:
-    async with shared() as (tenants, others), connect(tenants) as connection:
-        async with connect(others) as other:
-            nodes = await other.open_receiver("b.com/q"), await other.open_receiver(ANSWERS)
-            sender = await connection.open_sender(NODE)
-            for text in ("b.com/q", "/b.com/q", "amqp://h/b.com/q"):
-                message = Message(
-                    properties=Properties(reply_to=text),
-                    application_properties={"operation": "GET-TYPES"},
-                )
-                # it goes to 127.0.0.1/b.com/q, where nobody is
-                assert await sender.send(message) == Accepted()
-            # the agent has answered all of them before this one
-            await asked(connection, sender, request(operation="GET-TYPES"))
-            mine = await other.open_sender("b.com/q")
-            mine.send_nowait(encode_message(Message(body=(AmqpValue("theirs"),))))
-            body = (await nodes[0].receive()).message.body[0]
-            assert isinstance(body, AmqpValue)
-            assert body.value == "theirs"
+    async with (
+        shared() as (tenants, others),
+        connect(tenants) as connection,
+        connect(others) as other,
+    ):
+        nodes = await other.open_receiver("b.com/q"), await other.open_receiver(ANSWERS)
+        sender = await connection.open_sender(NODE)
+        for text in ("b.com/q", "/b.com/q", "amqp://h/b.com/q"):
+            message = Message(
+                properties=Properties(reply_to=text),
+                application_properties={"operation": "GET-TYPES"},
+            )
+            # it goes to 127.0.0.1/b.com/q, where nobody is
+            assert await sender.send(message) == Accepted()
+        # the agent has answered all of them before this one
+        await asked(connection, sender, request(operation="GET-TYPES"))
+        mine = await other.open_sender("b.com/q")
+        mine.send_nowait(encode_message(Message(body=(AmqpValue("theirs"),))))
+        body = (await nodes[0].receive()).message.body[0]
+        assert isinstance(body, AmqpValue)
+        assert body.value == "theirs"
 
 
 async def test_no_answer_goes_where_a_policy_forbids_it() -> None:

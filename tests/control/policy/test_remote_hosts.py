@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from typing import Literal
 
 import pytest
 from hypothesis import given, strategies as st
@@ -17,7 +18,7 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 @st.composite
 def networks(draw: st.DrawFn) -> tuple[str, Address, Address]:
     """Return an entry, and the first and the last address that it contains."""
-    version = draw(st.sampled_from([4, 6]))
+    version: Literal[4, 6] = draw(st.sampled_from([4, 6]))
     first, last = sorted(draw(st.lists(st.ip_addresses(v=version), min_size=2, max_size=2)))
     kind = draw(st.sampled_from(["one", "range", "network"]))
     if kind == "one":

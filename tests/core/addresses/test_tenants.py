@@ -14,7 +14,7 @@ from router.core.addresses.access import Access
 from router.core.addresses.tenants import Tenant
 from router.core.link_routes.route_outlets import LinkRouteRule
 
-from support.in_memory import Client, Router
+from support.in_memory import Client, ReceivingLink, Router
 
 
 def client_of(router: Router, tenant: str | None, **settings: Any) -> Client:
@@ -32,13 +32,20 @@ def condition(link: Any) -> str:
     return str(link.detached.error.condition)
 
 
+def address_of(receiver: ReceivingLink) -> str:
+    """Return the address that the router has told a receiver."""
+    assert receiver.attach is not None
+    assert receiver.attach.source is not None
+    assert isinstance(receiver.attach.source.address, str)
+    return receiver.attach.source.address
+
+
 def test_a_tenant_has_addresses_of_its_own_under_their_plain_names() -> None:
     router = Router()
     mine = client_of(router, "a.com").receiver("q", credit=5)
     other = client_of(router, "b.com").receiver("q", credit=5)
     plain = client_of(router, None).receiver("q", credit=5)
-    assert mine.attach is not None
-    assert mine.attach.source.address == "q"
+    assert address_of(mine) == "q"
     client_of(router, "a.com").sender("q").send(b"for a")
     assert mine.take() == b"for a"
     assert not other.received
@@ -99,7 +106,7 @@ def test_no_spelling_leads_to_another_tenant(text: str, is_sender: bool) -> None
         relay.send(message_to(text))
     sender.send(b"theirs")
     assert [each.payload for each in receiver.received] == [b"theirs"]
-    if not is_sender and link.detached is None:
+    if isinstance(link, ReceivingLink) and link.detached is None:
         assert not link.received
     names = {address.name for address in router.table.addresses()}
     assert "b.com/q" in names
@@ -123,8 +130,7 @@ def test_a_dynamic_node_is_for_its_tenant() -> None:
     router = Router()
     router.table._new_name = lambda maker: f"amqp:/_topo/0/me/temp.1.{maker}"
     receiver = client_of(router, "a.com", container="me").receiver(None, credit=5, **dynamic())
-    assert receiver.attach is not None
-    text = receiver.attach.source.address
+    text = address_of(receiver)
     assert Tenant("a.com").mark in text
     client_of(router, "a.com").sender(text).send(b"reply")
     assert receiver.take() == b"reply"
@@ -170,6 +176,7 @@ def test_suspended_links_are_those_of_their_tenant() -> None:
     mine = client_of(router, "a.com", container="c").sender(None, name="n", target=None)
     assert mine.detached is None
     assert mine.attach is not None
+    assert isinstance(mine.attach.target, Target)
     assert mine.attach.target.address == "q"
 
 
@@ -311,8 +318,7 @@ def test_anothers_node_is_not_received_from() -> None:
     router = Router(router_id="me")
     router.table._new_name = lambda maker: f"amqp:/_topo/0/me/temp.1.{maker}"
     victim = client_of(router, "a.com", container="c", user="ada").receiver(None, **dynamic())
-    assert victim.attach is not None
-    text = victim.attach.source.address
+    text = address_of(victim)
     for tenant, container, user in (
         ("b.com", "c", "ada"),
         (None, "c", "ada"),
@@ -330,8 +336,7 @@ def test_the_mark_of_a_tenant_in_ones_own_name_opens_nothing_of_the_tenant() -> 
     router.table._new_name = lambda maker: f"amqp:/_topo/0/me/temp.1.{maker}"
     mark = Tenant("a.com").mark
     victim = client_of(router, "a.com").receiver(None, credit=5, **dynamic())
-    assert victim.attach is not None
-    text = victim.attach.source.address
+    text = address_of(victim)
     intruder = client_of(router, "b.com", container=mark)
     assert condition(intruder.sender(text, name=mark)) == "amqp:not-found"
     intruder.sender(None).send(message_to(text))
