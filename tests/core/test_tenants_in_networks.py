@@ -138,6 +138,22 @@ def test_a_reply_reaches_a_dynamic_node_of_the_tenant_at_another_router() -> Non
     assert b"theirs" not in bodies
 
 
+@pytest.mark.parametrize("at", ["a", "e"])
+@pytest.mark.parametrize("name", ["_topo/0/b/$management", "_edge/f/$management"])
+def test_a_tenant_sends_to_the_management_of_no_other_router(at: str, name: str) -> None:
+    # whoever answers there may send to all addresses, and does not know the client
+    mesh = edges()
+    link = client_of(mesh[at], "a.com", management="change").sender(name)
+    assert link.detached is not None
+    assert link.detached.error is not None
+    assert link.detached.error.condition == "amqp:not-allowed"
+    relay = client_of(mesh[at], "a.com", management="change").sender(None)
+    sending = relay.send(message(b"x", to=name))
+    assert type(sending.outcome).__name__ == "Rejected"
+    plain = client_of(mesh[at], None, management="change").sender(name)
+    assert plain.detached is None
+
+
 def test_link_routes_at_another_router_are_those_of_the_tenant() -> None:
     mesh = line()
     broker = Broker(mesh["b"], "broker", serve(mesh["b"], "a.com/q", del_prefix="a.com/"))
