@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 HEADER = int(Descriptor.HEADER)
 PROPERTIES = int(Descriptor.PROPERTIES)
+FOOTER = int(Descriptor.FOOTER)
 ABSENT = 0xFFFFFFFF
 # the result of a cursor if there is no descriptor
 NO_VALUE = 0xFFFFFFFFFFFFFFFF
@@ -123,11 +124,21 @@ def find_absolute_expiry(view: Buffer, start: int, end: int) -> int | None:
 
 def _enter_properties(cursor: Cursor, number: int) -> bool:
     """Move to field `number` of the properties, counted from 0; return whether it is present."""
+    return _skip_head(cursor) == PROPERTIES and _enter_field(cursor, number)
+
+
+def _skip_head(cursor: Cursor) -> int:
+    """Move to the value of the first section after the annotations; return that section's code."""
     descriptor = take_section(cursor)
     while HEADER <= descriptor < PROPERTIES:
         cursor.skip()
         descriptor = take_section(cursor)
-    if descriptor != PROPERTIES or cursor.enter_list() <= number:
+    return descriptor
+
+
+def _enter_field(cursor: Cursor, number: int) -> bool:
+    """Move to field `number` of the list at the cursor; return whether it is present."""
+    if cursor.enter_list() <= number:
         return False
     # the count may promise more than the list holds
     cursor.end = cursor.value_end
@@ -175,9 +186,11 @@ def find_user_id(view: Buffer, start: int, end: int, *, is_whole: bool) -> bytes
     cursor = Cursor()
     try:
         cursor.move(view, start, end)
-        if start == end:
-            return b"" if is_whole else None
-        if not _enter_properties(cursor, USER_ID):
+        descriptor = NO_VALUE if start == end else _skip_head(cursor)
+        if descriptor != PROPERTIES:
+            # if no later section begins here, the properties may be still to come
+            return b"" if is_whole or PROPERTIES < descriptor <= FOOTER else None
+        if not _enter_field(cursor, USER_ID):
             return b""
         constructor = cursor.take_u8()
         if constructor == NULL:

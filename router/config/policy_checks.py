@@ -10,6 +10,7 @@ from typing import Final
 
 from router.config.mistakes import Data, Finding, Path
 from router.config.model import Configuration
+from router.config.policy_kinds import normal_hostname
 from router.config.vhosts import CONNECTOR_GROUP, DEFAULT_GROUP, VhostSettings
 
 
@@ -24,8 +25,7 @@ def _hostnames(configuration: Configuration, _: Data) -> Iterator[Finding]:
         for key, name in names:
             if name is None:
                 continue
-            # case does not matter in host names
-            first = seen.setdefault(name.lower().rstrip("."), (*here, key))
+            first = seen.setdefault(normal_hostname(name), (*here, key))
             if first != (*here, key) or (key == "aliases" and name == vhost.hostname):
                 yield Finding(
                     (*here, key),

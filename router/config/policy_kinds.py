@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Callable, Iterable
 from typing import Final
 
@@ -15,6 +16,8 @@ USER_TOKEN: Final = "${user}"
 
 LOCALHOST: Final = "localhost"
 ANY: Final = "*"
+# A port follows a name without colons, or an IPv6 address in brackets.
+_WITH_PORT: Final = re.compile(r"([^:]*|\[.*\]):[0-9]+", re.DOTALL)
 _MOST_ENTRIES: Final = 10_000
 _LONGEST: Final = 512
 
@@ -82,6 +85,16 @@ def host_name() -> Kind:
 def host_names() -> Kind:
     """Return the kind for lists of host names, or of patterns of host names."""
     return _listed("host names", lambda text: " " not in text)
+
+
+def normal_hostname(text: str) -> str:
+    """Return a host name in the form in which host names are compared.
+
+    Case, a port and a dot at the end do not matter.
+    """
+    name = text.strip()
+    with_port = _WITH_PORT.fullmatch(name)
+    return (name if with_port is None else with_port[1]).rstrip(".").lower()
 
 
 def remote_hosts() -> Kind:

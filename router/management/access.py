@@ -14,7 +14,10 @@ from typing import Final
 
 import attrs
 
+from router.amqp.constants import Condition
 from router.amqp.revision import take_annotations
+from router.core.addresses import tenants
+from router.core.addresses.access import Access
 from router.core.addresses.management_access import (
     CHANGE,
     NONE,
@@ -23,6 +26,7 @@ from router.core.addresses.management_access import (
     effective_right,
     of_connection,
 )
+from router.core.addresses.table import AddressTable, address_name
 from router.core.deliveries.router_annotations import CONNECTION, RIGHTS
 from router.core.routers.membership import ROLES
 from router.errors import AmqpError
@@ -81,6 +85,40 @@ def rights_of(pumps: Mapping[int, ConnectionRecord], requester: Requester) -> st
     """
     pump = None if requester.connection is None else pumps.get(requester.connection)
     return NONE if pump is None else effective_right(pump.connection, requester.may_change)
+
+
+def reply_address(
+    table: AddressTable,
+    pumps: Mapping[int, ConnectionRecord],
+    requester: Requester,
+    reply_to: str,
+) -> str:
+    """Return the router's name for the reply-to of a request, as its sender may be a tenant's.
+
+    The agent may send to all addresses, so it must not answer where the requester could neither
+    send nor receive. Raises AmqpError in that case, and if the connection is closed or unknown.
+    """
+    pump = None if requester.connection is None else pumps.get(requester.connection)
+    if pump is None:
+        raise AmqpError(Condition.NOT_ALLOWED, "the connection of the request is closed or unknown")
+    connection = pump.connection
+    access: Access | None = connection.access
+    if access is None:
+        return reply_to
+    name = table.own_name(address_name(reply_to))
+    refusal = None if _receives_from(access, name) else access.message_refusal(name)
+    if refusal is not None:
+        raise refusal
+    return tenants.inside(table, connection, reply_to, is_sender=True)
+
+
+def _receives_from(access: Access, name: str) -> bool:
+    """Return whether a peer has attached a receiver to an address, or to its dynamic node."""
+    for link, request in access.links.items():
+        source = None if request.is_sender or link.attach is None else link.attach.source
+        if source is not None and address_name(source.address or "") == name:
+            return True
+    return False
 
 
 def is_read_only(operation: str) -> bool:

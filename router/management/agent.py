@@ -10,6 +10,7 @@ import socket
 from collections.abc import Callable, Iterable
 from typing import Final
 
+import attrs
 import structlog
 import trio
 
@@ -28,6 +29,7 @@ from router.management.access import (
     Requester,
     check,
     is_read_only,
+    reply_address,
     requester_of,
     rights_of,
 )
@@ -125,16 +127,25 @@ class Agent:
         except AmqpError as error:
             received.reject(str(error.condition), error.description)
             return
-        reply_to = None if message.properties is None else message.properties.reply_to
-        if not reply_to:
+        asked = message.properties
+        reply_to = None if asked is None else asked.reply_to
+        if asked is None or not reply_to:
             received.reject(Condition.INVALID_FIELD, "a request needs a reply-to")
+            return
+        try:
+            observed = self.router.observed
+            table = observed.forwarder.table
+            reply_to = reply_address(table, observed.pumps, requester, reply_to)
+        except AmqpError as refused:
+            received.reject(str(refused.condition), refused.description)
             return
         if not self._unsettled_answers.may_send(reply_to, trio.current_time()):
             reason = "too many answers to this reply-to are unsettled"
             received.reject(Condition.RESOURCE_LIMIT_EXCEEDED, reason)
             return
         received.accept()
-        payload = await self._answered(message, requester)
+        asked = attrs.evolve(asked, reply_to=reply_to)
+        payload = await self._answered(attrs.evolve(message, properties=asked), requester)
         await sender.wait_for_room()
         now = trio.current_time()
         self._unsettled_answers.add(sender.send_nowait(payload), reply_to, len(payload), now)

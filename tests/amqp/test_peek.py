@@ -5,12 +5,19 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+import attrs
 import pytest
 from hypothesis import given, strategies as st
 
 from router.amqp.decode import decode_value
 from router.amqp.message import AmqpValue, Data, Header, Message, Properties, encode_message
-from router.amqp.peek import find_absolute_expiry, find_header, find_to, is_durable
+from router.amqp.peek import (
+    find_absolute_expiry,
+    find_header,
+    find_to,
+    find_user_id,
+    is_durable,
+)
 from router.amqp.types import Described, Symbol, Timestamp
 
 from support.wire import cut_short, messages
@@ -43,6 +50,12 @@ TTLS = {
     "70fffffffe": (2**32 - 2, 4),
     "70ffffffff": (2**32 - 1, 4),
 }
+DESCRIPTORS_OF_PROPERTIES = [
+    "005373",
+    "00800000000000000073",
+    "00a314" + b"amqp:properties:list".hex(),
+    "00b300000014" + b"amqp:properties:list".hex(),
+]
 DESCRIPTORS = [
     "005370",
     "00800000000000000070",
@@ -259,3 +272,87 @@ def test_whether_a_message_is_durable(
         assert is_durable(b"before" + octets, 6, 6 + len(octets)) is expected
     for other in ("", "005375a00178", "005370", "005373c00403404041", "ffffffff"):
         assert not is_durable(bytes.fromhex(other), 0, len(other) // 2)
+
+
+# The user-id.
+
+
+def user_of(octets: bytes, *, is_whole: bool = True) -> bytes | None:
+    """Return what find_user_id() finds, with other octets before and behind."""
+    view = memoryview(BEFORE + octets + AFTER)
+    return find_user_id(view, len(BEFORE), len(BEFORE) + len(octets), is_whole=is_whole)
+
+
+HEADS = {
+    "nothing": b"",
+    "header": bytes.fromhex("005370c00100"),
+    "annotations": bytes.fromhex("005370c00100005371c10100005372c10100"),
+}
+
+
+@pytest.mark.parametrize("head", HEADS.values(), ids=HEADS)
+@pytest.mark.parametrize("descriptor", DESCRIPTORS_OF_PROPERTIES)
+@pytest.mark.parametrize("make", LISTS.values(), ids=LISTS)
+@pytest.mark.parametrize(
+    ("field", "user"),
+    [
+        ("a003616461", b"ada"),
+        ("b000000003616461", b"ada"),
+        ("a000", b""),
+        ("40", b""),
+        # nothing but binary is a user-id
+        ("a103616461", None),
+        ("a303616461", None),
+        ("43", None),
+        ("45", None),
+        ("00a003616461", None),
+        # longer than the list
+        ("a0ff616461", None),
+        ("b0ffffffff616461", None),
+    ],
+)
+def test_user_ids(head: bytes, descriptor: str, make: Any, field: str, user: bytes | None) -> None:
+    items = b"\x40" + bytes.fromhex(field)
+    assert user_of(head + bytes.fromhex(descriptor) + make(items, 2)) == user
+
+
+@pytest.mark.parametrize(
+    "octets",
+    [
+        b"",
+        HEADS["header"],
+        HEADS["annotations"] + bytes.fromhex("005373c00100"),
+        bytes.fromhex("00537345"),
+        bytes.fromhex("005373c0020140"),
+        bytes.fromhex("005375a003") + b"abc",
+        bytes.fromhex("005374c10100"),
+    ],
+    ids=["nothing", "header", "empty", "list0", "one field", "data", "application-properties"],
+)
+def test_messages_without_a_user_id(octets: bytes) -> None:
+    assert user_of(octets) == b""
+
+
+@given(messages(), st.binary(max_size=300), st.data())
+def test_a_user_id_is_found_or_it_cannot_be_told(
+    message: Message, user: bytes, data: st.DataObject
+) -> None:
+    properties = attrs.evolve(message.properties or Properties(), user_id=user)
+    octets = encode_message(attrs.evolve(message, properties=properties))
+    assert user_of(octets) == user
+    # wherever its first frame ends
+    cut = data.draw(st.integers(0, len(octets) - 1))
+    assert user_of(octets[:cut], is_whole=False) in (user, None)
+
+
+def test_the_first_octets_do_not_tell_whether_there_is_a_user_id() -> None:
+    octets = encode_message(Message(properties=Properties(user_id=b"ada"), body=(Data(b"x"),)))
+    found = [user_of(octets[:end], is_whole=False) for end in range(len(octets))]
+    assert set(found) == {None, b"ada"}
+    assert found == sorted(found, key=lambda each: each is not None)
+
+
+@given(st.binary(max_size=60), st.booleans())
+def test_any_octets_have_a_user_id_or_none(octets: bytes, is_whole: bool) -> None:
+    found = user_of(octets, is_whole=is_whole)
+    assert found is None or found in octets

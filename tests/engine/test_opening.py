@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
 import pytest
 
 from router.amqp.constants import Descriptor, SaslCode
@@ -21,8 +22,9 @@ from router.amqp.performatives import (
 )
 from router.amqp.types import Symbol
 from router.engine import opening
+from router.engine.connection import Connection
 from router.engine.events import ConnectionClosed, ConnectionOpened, OpenReceived
-from router.engine.opening import own_open
+from router.engine.opening import change_settings, own_open
 from router.errors import AmqpError
 
 from support.transcripts import (
@@ -629,3 +631,42 @@ def test_an_open_that_is_held_back_for_too_long() -> None:
     talk = Talk(Holding(), sasl_mechanisms=(), handshake_timeout_s=5.0)
     talk >> AMQP_HEADER >> Open("c") << AMQP_HEADER << NOTHING
     wait(talk, 6) << OVER
+
+
+# Settings that depend on the peer's open.
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "channel_max"), [(9, 3, 3), (2, 3, 2), (0, 3, 0), (65535, 65535, 65535)]
+)
+def test_settings_may_change_until_an_open_is_answered(
+    theirs: int, ours: int, channel_max: int
+) -> None:
+    class Changing(Recorder):
+        def event_received(self, connection: Connection, event: object) -> None:
+            super().event_received(connection, event)
+            if isinstance(event, OpenReceived):
+                settings = attrs.evolve(
+                    connection.settings, max_frame_size=1024, channel_max=ours, window_limit=7
+                )
+                change_settings(connection, settings)
+
+    talk = Talk(Changing(), sasl_mechanisms=())
+    talk >> AMQP_HEADER << AMQP_HEADER
+    talk >> Open("c", channel_max=theirs) << like(Open, max_frame_size=1024, channel_max=ours)
+    assert (talk.connection.max_frame_size, talk.connection.channel_max) == (1024, channel_max)
+    talk >> On(0, begin()) << like(Begin, incoming_window=7) << NOTHING
+
+
+def test_a_larger_frame_than_the_changed_settings_allow_is_refused() -> None:
+    class Changing(Recorder):
+        def event_received(self, connection: Connection, event: object) -> None:
+            super().event_received(connection, event)
+            if isinstance(event, OpenReceived):
+                change_settings(connection, attrs.evolve(connection.settings, max_frame_size=512))
+
+    talk = Talk(Changing(), sasl_mechanisms=())
+    talk >> [AMQP_HEADER, Open("c")]
+    talk << AMQP_HEADER << like(Open, max_frame_size=512)
+    talk >> b"\0\0\x02\x01\x02\0\0\0" + bytes(505)
+    talk << like(Close) << OVER

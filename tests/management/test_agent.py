@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from itertools import pairwise
 from typing import Any
 
@@ -19,6 +20,7 @@ from router.config.listeners import ListenerSettings
 from router.config.model import AddressSettings, Configuration
 from router.config.redirects import RedirectSettings
 from router.config.router_settings import RouterSettings
+from router.config.vhosts import PolicySettings, VhostGroupSettings, VhostSettings
 from router.management.agent import (
     encode_answer,
     node_names,
@@ -298,3 +300,89 @@ async def test_bodies_that_are_hard_to_read_are_answered_and_the_next_is_too() -
         deeper = octets.replace(encode_value(deep), b"\xc0\x02\x01" * 5000 + b"\x40")
         assert isinstance(await sender.send(deeper), Rejected)
         assert status(await asked(connection, sender, request(operation="GET-TYPES"))) == 200
+
+
+# Where answers go.
+
+
+@asynccontextmanager
+async def shared() -> AsyncIterator[tuple[str, str]]:
+    """Run a router for tenants and others; yield the URLs of its two listeners."""
+    listeners = (ListenerSettings(port=0, multi_tenant=True), ListenerSettings(port=0, name="all"))
+    async with running_node(configured(listeners=listeners)) as running:
+        one, other = (f"amqp://127.0.0.1:{port}" for _, port in running.addresses)
+        yield one, other
+
+
+async def test_a_tenants_answer_goes_to_the_tenants_address() -> None:
+    async with shared() as (tenants, _), connect(tenants) as connection:
+        sender = await connection.open_sender(NODE)
+        answered = await asked(connection, sender, request(operation="GET-TYPES"))
+        assert status(answered) == 200
+        assert answered.properties is not None
+        assert answered.properties.to == f"127.0.0.1/{ANSWERS}"
+
+
+async def test_a_tenants_answer_goes_to_its_dynamic_node() -> None:
+    async with shared() as (tenants, _), connect(tenants) as connection:
+        receiver = await connection.open_receiver(None)
+        message = Message(
+            properties=Properties(reply_to=receiver.address),
+            application_properties={"operation": "GET-TYPES"},
+        )
+        assert await (await connection.open_sender(NODE)).send(message) == Accepted()
+        assert status((await receiver.receive()).message) == 200
+
+
+async def test_no_answer_goes_to_another_tenant() -> None:
+    async with (
+        shared() as (tenants, others),
+        connect(tenants) as connection,
+        connect(others) as other,
+    ):
+        nodes = await other.open_receiver("b.com/q"), await other.open_receiver(ANSWERS)
+        sender = await connection.open_sender(NODE)
+        for text in ("b.com/q", "/b.com/q", "amqp://h/b.com/q"):
+            message = Message(
+                properties=Properties(reply_to=text),
+                application_properties={"operation": "GET-TYPES"},
+            )
+            # it goes to 127.0.0.1/b.com/q, where nobody is
+            assert await sender.send(message) == Accepted()
+        # the agent has answered all of them before this one
+        await asked(connection, sender, request(operation="GET-TYPES"))
+        mine = await other.open_sender("b.com/q")
+        mine.send_nowait(encode_message(Message(body=(AmqpValue("theirs"),))))
+        body = (await nodes[0].receive()).message.body[0]
+        assert isinstance(body, AmqpValue)
+        assert body.value == "theirs"
+
+
+async def test_no_answer_goes_where_a_policy_forbids_it() -> None:
+    group = VhostGroupSettings(
+        remote_hosts=("*",), sources=(ANSWERS,), targets=(NODE, "mine"), allow_dynamic_source=True
+    )
+    vhost = VhostSettings(hostname="127.0.0.1", allow_unknown_user=True, groups={"$default": group})
+    policy = PolicySettings(enable_vhost_policy=True)
+    configuration = configured(vhosts=(vhost,), policy=policy)
+    async with running_node(configuration) as running, connect(url(running)) as connection:
+        sender = await connection.open_sender(NODE)
+
+        async def outcome(reply_to: str) -> object:
+            message = Message(
+                properties=Properties(reply_to=reply_to),
+                application_properties={"operation": "GET-TYPES"},
+            )
+            return await sender.send(message)
+
+        for text in ("secret", "amqp://h/secret", ANSWERS):
+            refused = await outcome(text)
+            assert isinstance(refused, Rejected)
+            assert refused.error is not None
+            assert refused.error.condition == "amqp:unauthorized-access"
+        assert await outcome("mine") == Accepted()
+        # where it receives, it may get answers
+        assert status(await asked(connection, sender, request(operation="GET-TYPES"))) == 200
+        dynamic = await connection.open_receiver(None)
+        assert await outcome(str(dynamic.address)) == Accepted()
+        assert status((await dynamic.receive()).message) == 200

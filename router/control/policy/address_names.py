@@ -21,14 +21,16 @@ _SEPARATORS: Final = "./"
 class AddressNames:
     """Set of addresses, given by entries (`names`) and by `patterns`.
 
-    A look-up takes time in proportion to the length of the name and to the number of entries with
-    `${user}`, not to the number of all entries.
+    A look-up takes time in proportion to the length of the name, to the number of entries with
+    `${user}`, and to the number of different lengths of entries, not to the number of all entries.
     """
 
     def __init__(self, names: Iterable[str] = (), patterns: Iterable[str] = ()) -> None:
         # entries without `${user}`, by the name, or by the beginning of names
         self._exact: dict[str, str] = {}
         self._beginnings: dict[str, str] = {}
+        # the lengths of these beginnings, in order
+        self._lengths: list[int] = []
         # entries with it: what stands before and after it, and whether `*` follows
         self._by_user: list[tuple[str, str, bool, str]] = []
         self._patterns: PatternTree[str] = PatternTree()
@@ -37,6 +39,7 @@ class AddressNames:
         self._user_last: PatternTree[str] = PatternTree()
         for entry in names:
             self._add_name(entry)
+        self._lengths = sorted({len(text) for text in self._beginnings})
         for pattern in patterns:
             self._add_pattern(pattern)
 
@@ -67,10 +70,10 @@ class AddressNames:
         if not name:
             return None
         found = self._exact.get(name)
-        if found is None and self._beginnings:
-            # a name that is longer than all entries is cut to the length of the longest
-            ends = range(len(name) + 1)
-            found = next((e for at in ends if (e := self._beginnings.get(name[:at]))), None)
+        if found is None:
+            # a peer may ask for a very long name, but entries are short
+            cut = (name[:length] for length in self._lengths if length <= len(name))
+            found = next((e for text in cut if (e := self._beginnings.get(text))), None)
         if found is None and self._by_user and user:
             found = self._entry_of(name, user)
         if found is None:

@@ -14,18 +14,13 @@ from typing import TYPE_CHECKING, Final
 import attrs
 
 from router.amqp.constants import Condition
+from router.config.policy_kinds import normal_hostname
 from router.config.vhosts import VhostGroupSettings
-from router.control.policy.policy import (
-    Group,
-    Judgement,
-    Peer,
-    Policy,
-    Vhost,
-    normal_hostname,
-)
+from router.control.policy.policy import Group, Judgement, Peer, Policy, Vhost
 from router.control.policy.vhost_rule import Denial, VhostRule
 from router.core.addresses.access import Access, AccessRule
 from router.core.addresses.link_origins import ANONYMOUS
+from router.core.addresses.table import address_name
 from router.core.addresses.tenants import Tenant
 from router.core.links import admission
 from router.engine import opening
@@ -59,8 +54,7 @@ class VhostCounts:
     large_messages_denied: int = 0
 
     def enter(self, user: str, host: str) -> None:
-        """Count a connection that was allowed."""
-        self.approved += 1
+        """Count a connection that is open now."""
         self.current += 1
         self.by_user[user] += 1
         self.by_host[host] += 1
@@ -85,11 +79,15 @@ class VhostCounts:
 
 @attrs.frozen(eq=False)
 class Admitted:
-    """Connection that the gate has let in: its peer, with the virtual host and the group."""
+    """Connection that the gate has let in: its peer, with the virtual host and the group.
+
+    `management` is the right to manage that the connection has by its listener or connector.
+    """
 
     peer: Peer
     vhost: Vhost | None
     group: Group | None
+    management: str
 
 
 class Gate:
@@ -132,7 +130,8 @@ class Gate:
         if not refusal and settings.multi_tenant:
             tenant = tenant_of(peer, judgement)
             if tenant is None:
-                refusal = f"the host name {peer.hostname!r} cannot be that of a tenant"
+                name = peer.hostname[:255]
+                refusal = f"the host name {name!r} cannot be that of a tenant"
         if refusal:
             return self._refuse(connection, judgement, refusal)
         if tenant is not None:
@@ -185,9 +184,11 @@ class Gate:
 
     def _enter(self, connection: Connection, peer: Peer, judgement: Judgement) -> None:
         """Count a connection, and replace what its access allows by what its group may do."""
+        before = self.admitted.get(connection)
+        management = connection.settings.management if before is None else before.management
         self._leave(connection)
         vhost, group = judgement.vhost, judgement.group
-        self.admitted[connection] = Admitted(peer, vhost, group)
+        self.admitted[connection] = Admitted(peer, vhost, group, management)
         self._outgoing += connection.is_client
         access: Access | None = connection.access
         if vhost is not None and group is not None:
@@ -270,6 +271,8 @@ class Gate:
             opening.close(connection, self._refuse(connection, judgement, refusal))
             return
         self._enter(connection, peer, judgement)
+        if not connection.is_client:
+            _set_management(connection, self.admitted[connection])
         admission.recheck(self._forwarder, connection)
 
 
@@ -287,21 +290,30 @@ def peer_of(connection: Connection) -> Peer:
         hostname or connection.requested_host or "",
         connection.user or ANONYMOUS,
         connection.name.rpartition(":")[0].strip("[]"),
+        connection.groups,
     )
 
 
 def tenant_of(peer: Peer, judgement: Judgement) -> Tenant | None:
     """Return the tenant that a peer belongs to; None if no address space can have its name.
 
-    The tenant has the name of the virtual host or, without a policy, the peer's host name. It must
-    not contain a separator that would make the address spaces of two tenants overlap, nor be the
-    beginning of a name that routers give.
+    The tenant has the name of the virtual host or, without a policy, the peer's host name.
     """
     vhost = judgement.vhost
-    name = normal_hostname(peer.hostname) if vhost is None else vhost.name
-    if not name or "/" in name or name.startswith(("$", "_")) or not name.isprintable():
+    return tenant_named(normal_hostname(peer.hostname) if vhost is None else vhost.name)
+
+
+def tenant_named(name: str) -> Tenant | None:
+    """Return the tenant with a name; None if no address space can have the name.
+
+    The name must not contain a separator that would make the address spaces of two tenants overlap,
+    nor be the beginning of a name that routers give, or a scheme of addresses.
+    """
+    if not name or "/" in name or name.startswith(("$", "_", ".")) or not name.isprintable():
         return None
-    return Tenant(name)
+    tenant = Tenant(name)
+    # such as amqp:, which is not a part of an address's name
+    return tenant if address_name(tenant.prefix + name) == tenant.prefix + name else None
 
 
 def _without_policy(access: Access) -> tuple[AccessRule, ...]:
@@ -310,6 +322,14 @@ def _without_policy(access: Access) -> tuple[AccessRule, ...]:
 
 def _first(*values: int | None) -> int:
     return next(value for value in values if value is not None)
+
+
+def _set_management(connection: Connection, admitted: Admitted) -> None:
+    """Give an open connection the right to manage that its group has, or its listener."""
+    settings, group = connection.settings, admitted.group
+    allowed = (group and group.settings.management) or admitted.management
+    if settings.management != allowed:
+        connection.settings = attrs.evolve(settings, management=allowed)
 
 
 def _limit_transport(connection: Connection, group: VhostGroupSettings) -> None:

@@ -7,12 +7,11 @@ Nothing here knows connections, so tools ask the same questions as a router.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
-from typing import Final
 
 import attrs
 
+from router.config.policy_kinds import normal_hostname
 from router.config.vhosts import (
     CONNECTOR_GROUP,
     DEFAULT_GROUP,
@@ -23,8 +22,6 @@ from router.config.vhosts import (
 from router.control.policy.address_names import AddressNames
 from router.control.policy.remote_hosts import RemoteHosts
 from router.core.model.patterns import PatternTree
-
-_PORT: Final = re.compile(r"(?<=[^:]):\d+$|(?<=\]):\d+$")
 
 
 @attrs.frozen
@@ -124,7 +121,7 @@ class Policy:
         """Return the virtual host and the group of a peer, or why it may not connect."""
         vhost = self.vhost_of(peer.hostname)
         if vhost is None:
-            return Judgement(None, None, f"no vhost has the host name {peer.hostname!r}")
+            return Judgement(None, None, f"no vhost has the host name {peer.hostname[:255]!r}")
         group = vhost.group_of(peer.user, peer.groups)
         if group is None:
             return Judgement(
@@ -158,14 +155,6 @@ class Policy:
             self.settings.max_message_size,
         )
         return next(size for size in sizes if size is not None)
-
-
-def normal_hostname(text: str) -> str:
-    """Return a host name in the form in which host names are compared.
-
-    Case, a port and a dot at the end do not matter.
-    """
-    return _PORT.sub("", text.strip()).rstrip(".").lower()
 
 
 def _vhost(settings: VhostSettings) -> Vhost:

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 # The description is Dispatch's, which programs compare. The reason is logged, not sent.
 LINK_DISALLOWED: Final = "link disallowed by local policy"
+# The sender knows the address, which may be too long for the frame of the outcome.
+MESSAGE_DISALLOWED: Final = "message disallowed by local policy"
+# How many characters of an address are logged.
+_SHOWN: Final = 100
 COORDINATOR: Final = "$coordinator"
 
 
@@ -50,11 +54,7 @@ class VhostRule:
         if self.group.entry_for(name, self.user, is_sender=True) is not None:
             return None
         self.denied(Denial("message", _not_in("targets", name)))
-        return AmqpError(
-            Condition.UNAUTHORIZED_ACCESS,
-            f"the policy does not allow messages to {name}",
-            Scope.LINK,
-        )
+        return AmqpError(Condition.UNAUTHORIZED_ACCESS, MESSAGE_DISALLOWED, Scope.LINK)
 
     def judge(self, access: Access, request: LinkRequest) -> Denial | None:
         """Return why a link is refused, without counting the refusal; None if it is allowed."""
@@ -91,4 +91,5 @@ class VhostRule:
 
 
 def _not_in(attribute: str, name: str) -> str:
-    return f"{attribute} does not contain {name!r}"
+    shown = name if len(name) <= _SHOWN else f"{name[:_SHOWN]}..."
+    return f"{attribute} does not contain {shown!r}"

@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from router.engine.link import Link
     from router.errors import AmqpError
 
-# How many names of addresses an access remembers the decisions for, for anonymous senders.
+# How many names of addresses an access remembers the decisions for, for anonymous senders, and how
+# long these may be: a peer may send to a name as long as a frame.
 MOST_REMEMBERED: Final = 1024
+LONGEST_REMEMBERED: Final = 512
 
 
 @attrs.frozen
@@ -30,7 +32,7 @@ class LinkRequest:
 
     `address` is the name of the address as the peer knows it, without scheme, authority and outer
     separators. It is None for an anonymous sender and for a dynamic node that names no address.
-    `capabilities` are those of the terminus at the router.
+    `capabilities` are those of the terminus at the router that the router acts on.
     """
 
     is_sender: bool
@@ -87,16 +89,18 @@ class Access:
     def message_refusal(self, name: str) -> AmqpError | None:
         """Return the first refusal of a message to the address `name`, or None.
 
-        Decisions are remembered until `rules_changed`, for `MOST_REMEMBERED` names.
+        Decisions are remembered until `rules_changed`, for `MOST_REMEMBERED` names of at most
+        `LONGEST_REMEMBERED` characters.
         """
         try:
             return self._messages[name]
         except KeyError:
             refusals = (rule.message_refusal(self, name) for rule in self.rules)
             refusal = next((each for each in refusals if each is not None), None)
-            if len(self._messages) >= MOST_REMEMBERED:
-                self._messages.clear()
-            self._messages[name] = refusal
+            if len(name) <= LONGEST_REMEMBERED:
+                if len(self._messages) >= MOST_REMEMBERED:
+                    self._messages.clear()
+                self._messages[name] = refusal
             return refusal
 
     def rules_changed(self) -> None:

@@ -148,11 +148,13 @@ class LinkNames:
 def key_of(link: Link) -> tuple[str, str, bool]:
     """Return the key of a link: its peer's container-id, its name, and whether the router sends.
 
-    Tenants have separate names: the container-id of a tenant's client is preceded by the tenant.
+    Tenants have separate names: the container-id of a tenant's client is preceded by the tenant,
+    and so is one that looks like that, whose tenant has an empty name.
     """
     connection = link.session.connection
     container = connection.remote_open.container_id
-    if container and (tenant := tenant_of(connection)):
+    tenant = tenant_of(connection)
+    if container and (tenant or "\0" in container):
         container = f"{tenant}\0{container}"
     return container, link.name, isinstance(link, OutgoingLink)
 

@@ -19,6 +19,8 @@ CONTAINER_ROLE = "route-container"
 ANONYMOUS = "anonymous"
 # Link property that selects the container of a dynamic node, or the coordinator, by name.
 ASKED_ADDRESS = Symbol("x-opt-qd.address")
+# Stands between a tenant and a container-id; escaped names do not contain it.
+_TENANTS = "%/"
 
 
 @attrs.frozen
@@ -38,15 +40,22 @@ class Origin:
     user: str | None
 
     @property
+    def whole_id(self) -> str:
+        """Return the client's container-id in a form that differs for each tenant, without `@`."""
+        tenant, is_tenants, _ = (self.user or "").partition("\0")
+        escaped = _escaped(self.container_id)
+        return f"{_escaped(tenant)}{_TENANTS}{escaped}" if is_tenants and escaped else escaped
+
+    @property
     def forwarded_name(self) -> str:
         """Return the link's name at the container, which is different for each client.
 
         The part after the last `@` identifies the client, and contains no `@` itself. It is the
         client's container-id, or `%` and a number or text for its connection if the client has no
-        container-id.
+        container-id. The container-id of a tenant's client is preceded by the tenant and `%/`.
         """
         if self.container_id:
-            return f"{self.name}@{_escaped(self.container_id)}"
+            return f"{self.name}@{self.whole_id}"
         return f"{self.name}@%{_escaped(str(getattr(self.key, 'number', self.key)))}"
 
 
@@ -66,7 +75,8 @@ def user_name(connection: Connection) -> str:
     """Return the name of a peer's user, which is different for each tenant."""
     user: str = connection.user or ANONYMOUS
     tenant = tenant_of(connection)
-    return f"{tenant}\0{user}" if tenant else user
+    # what looks like a tenant's user but is none belongs to the tenant with the empty name
+    return f"{tenant}\0{user}" if tenant or "\0" in user else user
 
 
 def is_same(connection: Connection, origin: Origin) -> bool:
@@ -94,18 +104,25 @@ def is_loop(me: str, origin: Origin, connection: Connection) -> bool:
     """
     if not origin.is_container and connection is not origin.key:
         return False
-    return _escaped(me) in origin.name.split("@")[1:]
+    passed = (part.rpartition(_TENANTS)[2] for part in origin.name.split("@")[1:])
+    return _escaped(me) in passed
 
 
 def coordinator_names(link: Link) -> Iterator[str]:
     """Yield the names by which a link to a transaction coordinator may be routed.
 
     They are, in this order: the address in the link's properties, the hostname in the peer's open,
-    the peer's user, and the name of the connection's listener or connector.
+    the peer's user, and the name of the connection's listener or connector. What a tenant's client
+    has chosen is preceded by the tenant, whose name takes the place of the hostname.
     """
     connection = link.session.connection
     asked = (link.remote_attach.properties or {}).get(ASKED_ADDRESS)
     hostname = connection.remote_open.hostname
-    for name in (asked, hostname, connection.user, connection.settings.endpoint):
-        if isinstance(name, str) and name:
-            yield address_name(name)
+    names = [
+        address_name(name) if isinstance(name, str) else ""
+        for name in (asked, hostname, connection.user, connection.settings.endpoint)
+    ]
+    if tenant := tenant_of(connection):
+        chosen, _, user, endpoint = names
+        names = [chosen and f"{tenant}/{chosen}", tenant, user and f"{tenant}/{user}", endpoint]
+    yield from filter(None, names)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import ipaddress
 from typing import TYPE_CHECKING, Final
 
+from router.core.addresses.access import tenant_of
 from router.core.addresses.link_origins import ANONYMOUS
 from router.core.model.address import MANAGEMENT_WRITERS
 from router.core.routers.link_properties import RIGHTS
@@ -88,6 +89,17 @@ def effective_right(connection: Connection, is_change_declared: bool) -> str:
     if allowed == CHANGE and connection.settings.role in ROLES and not is_change_declared:
         return READ
     return allowed
+
+
+def is_denied_elsewhere(connection: Connection, name: str, me: str) -> bool:
+    """Return whether a name is another router's management node that a peer may not use.
+
+    No client of a tenant may use one: the other router does not know the tenant, and would answer
+    at any address, also at that of another tenant. `me` is this router's id.
+    """
+    if not is_management_elsewhere(name, me):
+        return False
+    return connection.settings.management == NONE or bool(tenant_of(connection))
 
 
 def phase_of(link: Link, name: str, me: str, phase: int) -> int:

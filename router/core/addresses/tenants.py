@@ -11,6 +11,7 @@ seen from inside as follows:
 
 from __future__ import annotations
 
+import re
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
@@ -24,10 +25,13 @@ from router.errors import AmqpError, Scope
 if TYPE_CHECKING:
     from router.core.addresses.access import Access
     from router.engine.connection import Connection
+    from router.engine.link import Link
 
 # Beginning of names that routers give: addresses of one router, and of its nodes.
 ROUTERS_NAMES: Final = ("_local/", "_topo/", "_edge/")
 _DYNAMIC: Final = "/temp."
+_SEPARATORS: Final = ("/", ".")
+_SEPARATOR: Final = re.compile(r"([/.])")
 _MARK_BYTES: Final = 8
 
 
@@ -66,6 +70,21 @@ class Tenant:
             raise not_found(text)
         return name
 
+    def is_in(self, pattern: str) -> bool:
+        """Return whether a pattern that matches an address of the tenant is meant for the tenant.
+
+        Patterns match regardless of separators, so the address `com/q` of a tenant `example` and
+        the address `q` of a tenant `example.com` match the same patterns. The separators in the
+        tenant's part of the pattern say which of the two is meant.
+        """
+        whole = zip(_split(self.prefix), _split(pattern.lstrip("/.")), strict=False)
+        for mine, theirs in whole:
+            if theirs == "#":
+                break
+            if mine in _SEPARATORS and theirs != mine:
+                return False
+        return True
+
     def outward(self, text: str) -> str:
         """Return the client's name for one of the router's names."""
         return text.removeprefix(self.prefix)
@@ -80,6 +99,12 @@ def inside(table: AddressTable, connection: Connection, text: str, *, is_sender:
     return text if tenant is None else tenant.inward(table, text, is_sender=is_sender)
 
 
+def may_use(link: Link, pattern: str) -> bool:
+    """Return whether a peer's link may use what a pattern that matches its address stands for."""
+    tenant = _tenant(link.session.connection)
+    return tenant is None or tenant.is_in(pattern)
+
+
 def outside(connection: Connection, text: str) -> str:
     """Return the address text for a peer for one of the router's names."""
     tenant = _tenant(connection)
@@ -90,6 +115,11 @@ def marks_of(connection: Connection) -> tuple[str, ...]:
     """Return the mark of a peer's tenant for the names of dynamic nodes, if it has a tenant."""
     tenant = _tenant(connection)
     return () if tenant is None else (tenant.mark,)
+
+
+def _split(text: str) -> list[str]:
+    """Return the tokens of a name or pattern, and the separators between them, in order."""
+    return _SEPARATOR.split(text)
 
 
 def _tenant(connection: Connection) -> Tenant | None:

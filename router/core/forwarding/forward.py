@@ -49,6 +49,7 @@ from router.core.routers.names import MANAGEMENT
 from router.core.routers.routing_state import RoutingState
 from router.engine.account import Account
 from router.engine.delivery import Delivery
+from router.engine.events import ConnectionOpened
 from router.engine.handler import Handler
 from router.engine.link import IncomingLink, OutgoingLink
 from router.engine.outbox import Turn
@@ -119,7 +120,8 @@ class Forwarder(Handler):
         self.idle_sessions: list[Session] = []
         # accepts the control links of other routers
         self.on_control: Callable[[Link], None] = control_links.refuse
-        # decides about peers' opens: it may set a connection's access, or refuse the connection
+        # decides about peers' opens: it may set a connection's access, or return why the
+        # connection is refused or, if this router has opened it, closed
         self.on_open: Callable[[Connection], AmqpError | None] = lambda _: None
         # is notified of attaches, closes and similar events for logs and metrics; not of deliveries
         self.observer = observer
@@ -362,3 +364,6 @@ class Forwarder(Handler):
         self.outcomes.end_run()
         attach.event_received(self, connection, event)
         self.observer.event_received(connection, event)
+        if isinstance(event, ConnectionOpened) and connection.is_client:
+            # all observers know that it is open, so it may be closed
+            attach.opened_by_us(self, connection)

@@ -260,20 +260,20 @@ class LinkRoutes:
             if not isinstance(asked, str):
                 return None
             name = address_name(self._inside(link, asked))
-            route = self._match(name, is_sender=is_sender)
+            route = self._match(name, is_sender=is_sender, link=link)
             if route is None:
                 raise no_route(asked)
             return route
         if not self._routes or not terminus.address:
             return None
-        return self.find(self._inside(link, terminus.address), is_sender=is_sender)
+        return self.find(self._inside(link, terminus.address), is_sender=is_sender, link=link)
 
     def _inside(self, link: Link, text: str) -> str:
         """Return the router's name for an address text of a client (`tenants.inside`)."""
         is_sender = isinstance(link, IncomingLink)
         return tenants.inside(self._table, link.session.connection, text, is_sender=is_sender)
 
-    def find(self, text: str, *, is_sender: bool) -> Route | None:
+    def find(self, text: str, *, is_sender: bool, link: Link | None = None) -> Route | None:
         """Return the route for links to or from an address, or None if there is none.
 
         A redirected address has no route. For a node that exists only at this router, the pattern
@@ -283,7 +283,7 @@ class LinkRoutes:
         if not self._routes:
             return None
         name = address_name(text)
-        route = self._match(name, is_sender=is_sender)
+        route = self._match(name, is_sender=is_sender, link=link)
         if route is None:
             return None
         if self._table.is_local_only(name) and address_name(route.pattern) != name:
@@ -293,15 +293,20 @@ class LinkRoutes:
         elsewhere = self._table.redirect_for(name, is_sender=is_sender)
         return route if elsewhere is None else None
 
-    def _match(self, name: str, *, is_sender: bool) -> Route | None:
-        return self._trees[IN if is_sender else OUT].match(name, Route.exists)
+    def _match(self, name: str, *, is_sender: bool, link: Link | None = None) -> Route | None:
+        def counts(route: Route) -> bool:
+            return route.exists() and (link is None or tenants.may_use(link, route.pattern))
+
+        return self._trees[IN if is_sender else OUT].match(name, counts)
 
     def _coordinator(self, link: Link) -> Route | None:
         """Return the route for a link to a transaction coordinator; None if there is none."""
         usual = self._match(COORDINATOR, is_sender=True)
         for name in coordinator_names(link):
             route = self._match(f"{COORDINATOR}/{name}", is_sender=True)
-            if route is not None and route is not usual:
+            if route is None or route is usual:
+                continue
+            if tenants.may_use(link, route.pattern.lstrip("/").removeprefix(f"{COORDINATOR}/")):
                 return route
         return usual
 

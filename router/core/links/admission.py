@@ -8,9 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from router.amqp.performatives import Coordinator, Source
+from router.core.addresses import phases
 from router.core.addresses.access import Access, LinkRequest
 from router.core.addresses.link_origins import ASKED_ADDRESS
 from router.core.addresses.table import address_name
+from router.core.link_routes import routed_detach
 from router.core.model.address import Producer
 from router.engine import attaching
 from router.engine.link import IncomingLink
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from router.core.ports import Core
     from router.engine.connection import Connection
     from router.engine.link import Link
+    from router.errors import AmqpError
 
 _EMPTY = Source()
 # A detach takes as much time as several steps of examining links.
@@ -47,13 +50,17 @@ def request_of(forwarder: Core, link: Link) -> LinkRequest:
     """Return what a peer's attach requests.
 
     An attach that names no terminus requests the one that it recovers by its name (section 2.6.3).
+    Of a link that is attached already, the capabilities are no longer known.
     """
     is_sender = isinstance(link, IncomingLink)
     remote = link.remote_attach
     terminus = remote.target if is_sender else remote.source
     if terminus in (None, _EMPTY):
         found = forwarder.suspended.find(link)
-        terminus = terminus if found is None else found.granted
+        if found is not None:
+            terminus = found.granted
+        elif link.state == LinkState.ATTACHED:
+            terminus = link.attach.target if is_sender else link.attach.source
     if terminus is None:
         return LinkRequest(is_sender, "")
     if isinstance(terminus, Coordinator):
@@ -65,9 +72,9 @@ def request_of(forwarder: Core, link: Link) -> LinkRequest:
     elif text is None and not is_sender:
         text = ""
     name = None if text is None else forwarder.table.own_name(address_name(text))
-    return LinkRequest(
-        is_sender, name, is_dynamic=terminus.dynamic, capabilities=terminus.capabilities
-    )
+    # the request is kept, and a peer may name any number of other capabilities
+    capabilities = tuple(dict.fromkeys(phases.granted_capabilities(terminus)))
+    return LinkRequest(is_sender, name, is_dynamic=terminus.dynamic, capabilities=capabilities)
 
 
 def link_ended(link: Link) -> None:
@@ -78,35 +85,50 @@ def link_ended(link: Link) -> None:
 
 
 def recheck(forwarder: Core, connection: Connection) -> None:
-    """Detach the links of a connection that its access no longer allows.
+    """Detach the links of a connection that its access does not allow.
 
-    If there are many links, most of them are examined in later turns.
+    These may have been attached before the connection had an access. If there are many links, most
+    of them are examined in later turns.
     """
     access: Access | None = connection.access
     if access is None:
         return
     access.rules_changed()
+    forwarder.turn.deferred.process_each(
+        _links(connection), lambda link: _recheck_link(forwarder, access, link)
+    )
 
-    forwarder.turn.deferred.process_each(_links(access), lambda link: _recheck_link(access, link))
 
-
-def _recheck_link(access: Access, link: Link | None) -> None:
-    request = None if link is None else access.links.get(link)
-    if link is None or request is None:
+def _recheck_link(forwarder: Core, access: Access, link: Link) -> None:
+    # only a peer's links are charged to it, and no others are the peer's
+    if link.state not in (LinkState.ATTACHED, LinkState.ATTACH_RCVD) or not link.charged:
         return
+    request = access.links.get(link) or request_of(forwarder, link)
     # the link itself must not count against its own limits
     access.link_ended(link)
     refusal = access.link_refusal(request)
     access.link_attached(link, request)
-    if refusal is not None and link.state == LinkState.ATTACHED:
-        attaching.detach(link, True, refusal)
+    if refusal is not None:
+        _end(forwarder, link, refusal)
     elif isinstance(link.owner, Producer) and not link.is_routed:
         link.owner.checks_user_id = access.checks_user_id
 
 
-def _links(access: Access) -> Iterator[Link | None]:
-    """Yield the links of an access, each followed by several None for the work of a detach."""
-    for link in list(access.links):
-        yield link
-        for _ in range(_WORK_OF_A_DETACH - 1):
-            yield None
+def _end(forwarder: Core, link: Link, refusal: AmqpError) -> None:
+    if link.state == LinkState.ATTACHED:
+        attaching.detach(link, True, refusal)
+        return
+    if link.is_routed:
+        # the link awaits the container's answer
+        routed_detach.give_up(forwarder, link.terminus, routed_detach.FinalDetach(True, None))
+    # otherwise its attach is put off to a later turn
+    attaching.refuse(link, refusal)
+
+
+def _links(connection: Connection) -> Iterator[Link | None]:
+    """Yield the links of a connection, each followed by several None for the work of a detach."""
+    for session in list(connection.local_sessions.values()):
+        for link in list(session.local_links.values()):
+            yield link
+            for _ in range(_WORK_OF_A_DETACH - 1):
+                yield None

@@ -28,7 +28,6 @@ from router.core.model.address import HERE, MESH, NO_TREE, Consumer, Producer
 from router.engine import attaching, opening
 from router.engine.events import (
     ConnectionClosed,
-    ConnectionOpened,
     LinkAttached,
     LinkAttachReceived,
     LinkDetached,
@@ -71,16 +70,19 @@ def event_received(forwarder: Core, connection: Connection, event: object) -> No
         forwarder.suspended.connection_closed(forwarder, connection)
         if connection.access is not None:
             connection.access.closed()
-    elif isinstance(event, ConnectionOpened) and connection.is_client:
-        refusal = forwarder.on_open(connection)
-        if refusal is not None:
-            opening.close(connection, refusal)
     elif isinstance(event, OpenReceived):
         refusal = forwarder.table.redirects.error_for_connection(event.remote_open.hostname)
         if refusal is None:
             refusal = forwarder.on_open(connection)
         if refusal is not None:
             opening.refuse(connection, refusal)
+
+
+def opened_by_us(forwarder: Core, connection: Connection) -> None:
+    """Decide about the peer of a connection that this router has opened; close it if refused."""
+    refusal = forwarder.on_open(connection)
+    if refusal is not None:
+        opening.close(connection, refusal)
 
 
 # Attaching.

@@ -243,9 +243,7 @@ def _take_name(forwarder: Core, routed: RoutedLink, origin: Origin) -> None:
     """
     link = routed.peer
     names = forwarder.link_names
-    holding = ForwardedName(
-        origin.container_id, origin.name, isinstance(link, OutgoingLink), origin
-    )
+    holding = ForwardedName(origin.whole_id, origin.name, isinstance(link, OutgoingLink), origin)
     holder = names.forwarded(holding)
     if holder is not None and holder is not link:
         if not names.may_steal_forwarded(origin, holder.terminus.holding.origin):

@@ -346,8 +346,7 @@ class Network:
 
         This router checks that, because the other router cannot know the client's rights.
         """
-        settings = connection.settings
-        return settings.management == "none" and is_management_elsewhere(name, self.reach.me)
+        return management_access.is_denied_elsewhere(connection, name, self.reach.me)
 
     def phase_of(self, link: Link, name: str, phase: int) -> int:
         """Return the phase for a peer's link to a name, given the phase that its attach declares.

@@ -307,6 +307,7 @@ class Running:
     def __init__(self, world: World) -> None:
         self.hub = world.hub
         self.control = world.parts.control
+        self.gate = world.parts.gate
         self.treating = world.parts.treating
         self.journal = Journal()
 

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import attrs
 
-from router.core.addresses.access import MOST_REMEMBERED, Access, LinkRequest, tenant_of
+from router.core.addresses.access import (
+    LONGEST_REMEMBERED,
+    MOST_REMEMBERED,
+    Access,
+    LinkRequest,
+    tenant_of,
+)
 from router.core.addresses.tenants import Tenant
 from router.errors import AmqpError, Scope
 
@@ -54,6 +60,16 @@ def test_few_decisions_are_remembered() -> None:
     for number in range(10 * MOST_REMEMBERED):
         access.message_refusal(f"p{number}")
     assert len(access._messages) <= MOST_REMEMBERED
+
+
+def test_decisions_about_long_names_are_not_remembered() -> None:
+    rule = OnlySends()
+    access = Access((rule,))
+    for _ in range(2):
+        access.message_refusal("p" * (LONGEST_REMEMBERED + 1))
+        access.message_refusal("p" * LONGEST_REMEMBERED)
+    assert rule.asked == 3
+    assert len(access._messages) == 1
 
 
 def test_links_are_counted_from_attach_to_end() -> None:

@@ -115,3 +115,27 @@ def test_what_a_coordinator_is_called_by() -> None:
     connection.user = "ann"
     assert names({Symbol("x-opt-qd.address"): "/billing/"}) == ["billing", "ann", "west"]
     assert names({Symbol("x-opt-qd.address"): 5}) == ["ann", "west"]
+
+
+@pytest.mark.parametrize(
+    ("container", "user", "name"),
+    [
+        ("c", "a.com\0ada", "l@a.com%/c"),
+        ("c@d", "a@b\0", "l@a%40b%/c%40d"),
+        ("%/c", "ada", "l@%25/c"),
+        ("c", "ada", "l@c"),
+        ("c", None, "l@c"),
+    ],
+)
+def test_the_name_of_a_tenants_link_has_the_tenant(
+    container: str, user: str | None, name: str
+) -> None:
+    assert Origin("key", "l", container, False, user).forwarded_name == name
+
+
+def test_a_link_comes_round_through_a_tenant() -> None:
+    router = Router()
+    connection = router.client(role=ROLE).connection
+    here = connection.settings.container_id
+    origin = origin_of(IncomingLink(connection.local_sessions[0], f"l@a.com%/{here}", 0))
+    assert is_loop(here, origin, router.client(role=ROLE).connection)

@@ -8,8 +8,10 @@ import pytest
 from router.amqp.message import Message, encode_message
 from router.amqp.performatives import Source, Target
 from router.amqp.sections import Data, Properties
+from router.amqp.types import Symbol
 from router.core.addresses.access import Access, LinkRequest
 from router.core.links import admission
+from router.engine.deferred import ITEMS_AT_ONCE
 from router.errors import AmqpError, Scope
 
 from support.in_memory import Client, Router
@@ -130,3 +132,77 @@ def test_a_target_of_a_recovered_terminus_is_checked() -> None:
     again = client.sender(None, name="n", target=None)
     assert again.detached is not None
     assert rule.requests[-1].address == "q"
+
+
+# Attaches that are put off to a later turn.
+
+VERY_MANY = ITEMS_AT_ONCE + 300
+
+
+@pytest.fixture
+def put_off() -> tuple[Router, Client, Only]:
+    """Return a router with a client whose attach, which resumes very many deliveries, waits."""
+    router = Router()
+    lasting = Target(address="q", timeout=30)
+    router.client(window=2 * VERY_MANY).receiver("q", 2 * VERY_MANY)
+    before = router.client(container="c", link_capacity=2 * VERY_MANY)
+    sender = before.sender("q", name="s", target=lasting)
+    for _ in range(VERY_MANY):
+        sender.send(b"x")
+    router.is_patient = True
+    before.lose()
+    rule = Only({"q"})
+    client = router.client(container="c", link_capacity=2 * VERY_MANY)
+    client.connection.access = Access((rule,))
+    link = client.sender("q", name="s", target=lasting, unsettled={})
+    assert link.attach is None
+    assert client.connection.access.senders == 1
+    return router, client, rule
+
+
+def test_an_attach_that_waits_is_admitted_once(put_off: tuple[Router, Client, Only]) -> None:
+    router, client, rule = put_off
+    router.catch_up()
+    assert client.links[0].attach is not None
+    assert client.links[0].detached is None
+    assert client.connection.access.senders == 1
+    assert len(rule.requests) == 1
+    client.links[0].detach()
+    assert client.connection.access.senders == 0
+
+
+@pytest.mark.parametrize("act", ["detach", "end", "close", "lose"])
+def test_an_attach_that_waits_is_not_counted_once_it_is_given_up(
+    put_off: tuple[Router, Client, Only], act: str
+) -> None:
+    router, client, _ = put_off
+    access = client.connection.access
+    if act == "detach":
+        client.links[0].detach()
+    else:
+        getattr(client, act)()
+    router.catch_up()
+    assert (access.senders, access.links) == (0, {})
+
+
+def test_an_attach_that_waits_is_refused_by_new_rules(
+    put_off: tuple[Router, Client, Only],
+) -> None:
+    router, client, rule = put_off
+    rule.allowed.clear()
+    admission.recheck(router.forwarder, client.connection)
+    router.catch_up()
+    client.carry()
+    link = client.links[0]
+    assert link.detached is not None
+    assert link.detached.error is not None
+    assert link.detached.error.condition == "amqp:unauthorized-access"
+    assert client.connection.access.senders == 0
+
+
+def test_only_capabilities_that_the_router_acts_on_are_kept() -> None:
+    _, client, rule = limited("q")
+    asked = ("qd.waypoint", "x" * 1000, "qd.fallback", "qd.waypoint", "qd.router.x")
+    capabilities = tuple(Symbol(each) for each in asked)
+    client.receiver("q", source=Source(address="q", capabilities=capabilities))
+    assert rule.requests[0].capabilities == ("qd.waypoint", "qd.fallback")

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from support.in_memory import Router
+from router.amqp.message import Message, encode_message
+from router.amqp.sections import Data, Header, Properties
+from router.amqp.types import Symbol
+from router.core.addresses.access import Access, LinkRequest
+from router.core.links.refusals import USER_ID_NOT_ALLOWED
+from router.errors import AmqpError, Scope
+
+from support.in_memory import Client, Router
 from support.pairs import pair, rejected
 from support.schedules import data_section
 
@@ -45,3 +54,161 @@ def test_a_settled_message_that_is_none_costs_the_link() -> None:
     assert sender.detached.error.condition == "amqp:decode-error"
     assert receiver.received == []
     assert router.table.total().malformed == 1
+
+
+# User-ids, and addresses of anonymous senders, that an access does not allow.
+
+
+def limited(user: str | None = "ada", **fields: Any) -> tuple[Router, Client]:
+    """Return a router, and a client that may send messages only of its own user."""
+    router = Router()
+    client = router.client(user=user)
+    client.connection.access = Access(checks_user_id=True, **fields)
+    return router, client
+
+
+def message_of(user: bytes | None, **sections: Any) -> bytes:
+    """Return a message with a user-id and other sections."""
+    properties = Properties(user_id=user, to="q")
+    return encode_message(Message(properties=properties, body=(Data(b"x" * 40),), **sections))
+
+
+@pytest.mark.parametrize("is_anonymous", [True, False], ids=["anonymous", "targeted"])
+@pytest.mark.parametrize(
+    ("user", "claimed", "is_allowed"),
+    [
+        ("ada", b"ada", True),
+        ("ada", b"", True),
+        ("ada", None, True),
+        ("ada", b"bob", False),
+        ("ada", b"ADA", False),
+        ("ada", b"ada\0", False),
+        ("ada", b"ad", False),
+        ("ad\u00e4", "ad\u00e4".encode(), True),
+        ("ad\u00e4", b"ad\xe4", False),
+        (None, b"anonymous", True),
+        (None, b"", True),
+        (None, b"ada", False),
+    ],
+)
+def test_user_ids(
+    user: str | None, claimed: bytes | None, is_allowed: bool, is_anonymous: bool
+) -> None:
+    router, client = limited(user)
+    receiver = router.client().receiver("q", credit=5)
+    sending = client.sender(None if is_anonymous else "q").send(message_of(claimed))
+    assert len(receiver.received) == is_allowed
+    if not is_allowed:
+        assert sending.outcome == rejected("amqp:unauthorized-access")
+        assert sending.outcome.error.description == USER_ID_NOT_ALLOWED
+        assert router.table.total().malformed == 1
+
+
+HEADS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "header": {"header": Header(durable=True)},
+    "annotations": {
+        "header": Header(ttl=99),
+        "delivery_annotations": {Symbol("a"): 1},
+        "message_annotations": {Symbol("b"): "c"},
+    },
+}
+
+
+@pytest.mark.parametrize("head", HEADS.values(), ids=HEADS)
+@pytest.mark.parametrize("is_multicast", [True, False], ids=["multicast", "balanced"])
+def test_no_user_id_passes_in_pieces(head: dict[str, Any], is_multicast: bool) -> None:
+    octets = message_of(b"bob", **head)
+    for cut in range(1, len(octets)):
+        router = Router(default="multicast" if is_multicast else "balanced")
+        client = router.client(user="ada")
+        client.connection.access = Access(checks_user_id=True)
+        receivers = [router.client().receiver("q", credit=5) for _ in range(2)]
+        sender = client.sender("q")
+        sending = sender.send(octets[:cut], more=True, message_format=0)
+        sender.go_on(octets[cut:])
+        assert sending.outcome == rejected("amqp:unauthorized-access"), cut
+        for receiver in receivers:
+            assert all(each.aborted for each in receiver.received), cut
+        assert sender.detached is None
+        assert router.forwarder.backlog.held_bytes == 0
+
+
+@pytest.mark.parametrize("head", HEADS.values(), ids=HEADS)
+def test_the_own_user_id_passes_if_the_first_frame_has_all_properties(
+    head: dict[str, Any],
+) -> None:
+    octets = message_of(b"ada", **head)
+    body_at = octets.index(b"\0\x53\x75")
+    for cut in (body_at, body_at + 10, len(octets) - 1):
+        router, client = limited()
+        receiver = router.client().receiver("q", credit=5)
+        sender = client.sender("q")
+        sender.send(octets[:cut], more=True, message_format=0)
+        sender.go_on(octets[cut:])
+        assert receiver.received[0].complete
+        assert not receiver.received[0].aborted
+
+
+@pytest.mark.parametrize("its_format", [0, 1, 0xFFFFFFFF])
+def test_messages_of_other_formats_claim_no_other_user(its_format: int) -> None:
+    router, client = limited()
+    receiver = router.client().receiver("q", credit=5)
+    client.sender("q").send(message_of(b"bob"), message_format=its_format)
+    assert not receiver.received
+    client.sender("q").send(message_of(b"ada"), message_format=its_format)
+    assert len(receiver.received) == 1
+
+
+def test_a_settled_message_of_another_user_is_dropped() -> None:
+    router, client = limited()
+    receiver = router.client().receiver("q", credit=5)
+    sender = client.sender("q")
+    sender.send(message_of(b"bob"), settled=True)
+    sender.send(message_of(b"ada"), settled=True)
+    assert len(receiver.received) == 1
+    assert sender.detached is None
+
+
+class Only:
+    """Rule that allows messages to one address."""
+
+    def link_refusal(self, access: Access, request: LinkRequest) -> AmqpError | None:
+        return None
+
+    def message_refusal(self, access: Access, name: str) -> AmqpError | None:
+        if name == "q":
+            return None
+        return AmqpError("amqp:unauthorized-access", "not allowed", Scope.LINK)
+
+
+@pytest.mark.parametrize("settled", [True, False])
+@pytest.mark.parametrize("text", ["p", "/p", "amqp://q/p", "q/p", "Q", "q/../p", "p\0q", "$x"])
+def test_a_message_to_a_refused_address(text: str, settled: bool) -> None:
+    router, client = limited(rules=(Only(),))
+    hidden = [router.client().receiver(name, credit=5) for name in ("p", "q/p", "Q")]
+    octets = encode_message(Message(properties=Properties(to=text), body=(Data(b"x"),)))
+    sending = client.sender(None).send(octets, settled=settled)
+    assert sending.outcome == (None if settled else rejected("amqp:unauthorized-access"))
+    assert [receiver.received for receiver in hidden] == [[], [], []]
+    assert router.table.total().no_destination == 1
+
+
+@pytest.mark.parametrize("text", ["q", "/q", "amqp://h:1/q", "q/", "q."])
+def test_a_message_to_an_allowed_address(text: str) -> None:
+    router, client = limited(rules=(Only(),))
+    receiver = router.client().receiver("q", credit=5)
+    octets = encode_message(Message(properties=Properties(to=text), body=(Data(b"x"),)))
+    client.sender(None).send(octets)
+    assert len(receiver.received) == 1
+
+
+def test_an_annotation_of_routers_leads_to_no_refused_address() -> None:
+    router = Router()
+    client = router.client(honours_annotations=True)
+    client.connection.access = Access((Only(),))
+    hidden = router.client().receiver("p", credit=5)
+    annotations = {Symbol("x-opt-qd.to"): "p", Symbol("x-opt-qd.phase"): 1}
+    octets = message_of(None, message_annotations=annotations)
+    assert client.sender(None).send(octets).outcome == rejected("amqp:unauthorized-access")
+    assert not hidden.received
