@@ -182,6 +182,7 @@ class Node(ReconfigurableRouter):
             running_traces=RunningTraces(self.table),
             configurable=self,
             control=self.control,
+            gate=self.gate,
             plugins=self.plugins,
         )
         # this container-id cannot be guessed, so no peer can steal the agent's links

@@ -47,8 +47,6 @@ if TYPE_CHECKING:
 
 # The description is Dispatch's, which programs compare. The reason is logged, not sent.
 CONNECTION_DISALLOWED: Final = "connection disallowed by local policy"
-# Most users and hosts whose connections are listed for one virtual host in management.
-MOST_LISTED: Final = 1000
 
 
 @attrs.frozen(eq=False)
