@@ -55,7 +55,7 @@ class ApplyRequest:
     @property
     def properties(self) -> dict[str, object]:
         """Return the application properties of the management request."""
-        forced = {"force": True} if self.force else {}
+        forced: dict[str, object] = {"force": True} if self.force else {}
         if self.rollback is None:
             return {"comment": self.name, **forced}
         return forced if self.rollback == PREVIOUS else {"revision": self.rollback, **forced}
@@ -156,7 +156,7 @@ def apply(
     else:
         text = None if file is None else _read(file)
         request = ApplyRequest(text, _name_of(file), rollback, as_json=as_json)
-        request = attrs.evolve(request, **how)
+        request = attrs.evolve(request, dry_run=how["dry_run"], yes=how["yes"], force=how["force"])
         _check_asking(is_sure=request.yes or request.dry_run, as_json=as_json)
         run_with_management(target, lambda management: _become(management, request))
 
