@@ -73,7 +73,9 @@ def review(configuration: Configuration) -> Iterator[Caution]:
 
 def _logins(configuration: Configuration) -> Iterator[Caution]:
     """Yield a warning if users are listed, but no listener lets anybody log in."""
-    doors = [each for each in configuration.listeners if not each.http and each.role not in ROLES]
+    doors = [
+        each for each in configuration.listeners if each.serves_amqp and each.role not in ROLES
+    ]
     if not doors or any(
         mechanism.startswith(_PROVING) for each in doors for mechanism in each.sasl_mechanisms
     ):
