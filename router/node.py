@@ -24,6 +24,7 @@ from router.management.agent import NODE, Agent, node_names
 from router.management.running_traces import RunningTraces
 from router.management.views import RouterView
 from router.metrics.exposition import Exposition
+from router.metrics.policy import PolicyReader
 from router.metrics.readiness import STOPPING, Readiness
 from router.net.internal_connections import internal_connection
 from router.net.listeners import run_guarded
@@ -85,6 +86,7 @@ class Node(ReconfigurableRouter):
         self.exposition = Exposition(self.hub, configuration.metrics, self.readiness)
         self.exposition.collector.log_lines = self.journal.lines_by_level
         self.exposition.collector.accounts["log"] = self.journal.recent.characters
+        self.exposition.collector.policy = PolicyReader(self.gate).read
         self.plugins = PluginHost(
             self.hub, self.container_id, self.exposition.registry, self.control.network
         )
@@ -182,6 +184,7 @@ class Node(ReconfigurableRouter):
             running_traces=RunningTraces(self.table),
             configurable=self,
             control=self.control,
+            gate=self.gate,
             plugins=self.plugins,
         )
         # this container-id cannot be guessed, so no peer can steal the agent's links

@@ -45,6 +45,7 @@ class ApplyRequest:
     dry_run: bool = False
     yes: bool = False
     as_json: bool = False
+    force: bool = False
 
     @property
     def operation(self) -> str:
@@ -54,9 +55,10 @@ class ApplyRequest:
     @property
     def properties(self) -> dict[str, object]:
         """Return the application properties of the management request."""
+        forced: dict[str, object] = {"force": True} if self.force else {}
         if self.rollback is None:
-            return {"comment": self.name}
-        return {} if self.rollback == PREVIOUS else {"revision": self.rollback}
+            return {"comment": self.name, **forced}
+        return forced if self.rollback == PREVIOUS else {"revision": self.rollback, **forced}
 
 
 def _read_revision(
@@ -75,6 +77,9 @@ def _read_revision(
 )
 @click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask before changing anything.")
+@click.option(
+    "--force", is_flag=True, help="Apply a policy even if it would lock you out of the router."
+)
 @click.option(
     "--rollback",
     callback=_read_revision,
@@ -151,7 +156,7 @@ def apply(
     else:
         text = None if file is None else _read(file)
         request = ApplyRequest(text, _name_of(file), rollback, as_json=as_json)
-        request = attrs.evolve(request, dry_run=how["dry_run"], yes=how["yes"])
+        request = attrs.evolve(request, dry_run=how["dry_run"], yes=how["yes"], force=how["force"])
         _check_asking(is_sure=request.yes or request.dry_run, as_json=as_json)
         run_with_management(target, lambda management: _become(management, request))
 

@@ -70,6 +70,7 @@ def read_who(_context: click.Context, _parameter: click.Parameter, value: str) -
 @click.argument("who", metavar="USER@VHOST", callback=read_who)
 @click.argument("direction", type=click.Choice(["send", "receive"]))
 @click.argument("address")
+@click.option("--from", "host", metavar="HOST", help="The IP address that the user connects from.")
 @click.option("--json", "is_json", is_flag=True, help="Print the answer as JSON.")
 @click.option(
     "--width",
@@ -79,11 +80,18 @@ def read_who(_context: click.Context, _parameter: click.Parameter, value: str) -
 )
 @target_options
 def explain(
-    target: RouterTarget, who: Who, direction: str, address: str, is_json: bool, width: int | None
+    target: RouterTarget,
+    who: Who,
+    direction: str,
+    address: str,
+    host: str | None,
+    is_json: bool,
+    width: int | None,
 ) -> None:
     """Explain whether a user's messages flow to or from ADDRESS, and why.
 
-    Shows which listeners admit the user, which rule applies to the address, and the links of those
+    Shows which listeners admit the user, what the policy of the running router decides about the
+    user, which rule applies to the address, and the links of those
     who receive from the address (or send to it): their credit and window, which link gets the next
     message, and what holds a link back. The command changes nothing. VHOST is the hostname in the
     user's open; `anonymous` stands for a user without a name.
@@ -96,6 +104,8 @@ def explain(
 
     async def work(management: ManagementClient) -> None:
         asked = {"user": who.user, "vhost": who.vhost, "direction": direction, "address": address}
+        if host is not None:
+            asked["host"] = host
         answer = as_json(await management.request(EXPLAIN, asked))
         if is_json:
             click.echo(json.dumps(answer, indent=2, ensure_ascii=False))
@@ -138,6 +148,9 @@ def _wrapped(line: str, width: int | None, indent: int) -> list[str]:
 
 def _facts(answer: JsonMap) -> Iterator[tuple[str, str]]:
     yield "policy", text(answer["policy"]["text"])
+    yield from _decisions(answer)
+    if answer.get("tenant"):
+        yield "tenant", f"{text(answer['tenant'])}: {text(answer['address'])} is the address here"
     for listener in answer["listeners"]:
         verdict = "lets the user in" if listener["admits"] else "does not let the user in"
         yield "listener", f"{text(listener['name'])} {verdict}: {text(listener['text'])}"
@@ -166,6 +179,15 @@ def _facts(answer: JsonMap) -> Iterator[tuple[str, str]]:
         if counters.get(name) or name in _USUAL
     ]
     yield "so far", ", ".join(counted)
+
+
+def _decisions(answer: JsonMap) -> Iterator[tuple[str, str]]:
+    """Yield what the policy decides about the open, and about both directions of the address."""
+    for action, each in (answer["policy"].get("decisions") or {}).items():
+        yield (
+            "",
+            f"{action} is {'allowed' if each['allowed'] else 'refused'}: {text(each['reason'])}",
+        )
 
 
 def _link_route(route: JsonMap) -> str:

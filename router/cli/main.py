@@ -19,6 +19,7 @@ COMMANDS: Final = {
     "convert": "Convert a configuration file of Qpid Dispatch.",
     "explain": "Explain why a user's messages flow or do not flow.",
     "manage": "Perform a management operation on a router.",
+    "policy": "Try a policy before it is applied.",
     "plugins": "List installed plugins, or show the settings of one.",
     "receive": "Receive messages from an address.",
     "run": "Run a router.",

@@ -44,8 +44,16 @@ def _page() -> Iterator[str]:
     yield f"- [{_IN_PLACE}](#{_IN_PLACE}): {_first_sentence(qdrouterd.command)}"
     yield ""
     for name, each in commands:
-        yield from _section(f"trioute {name}", each)
+        yield from _sections(f"trioute {name}", each)
     yield from _section(_IN_PLACE, qdrouterd.command)
+
+
+def _sections(name: str, command: click.Command) -> Iterator[str]:
+    """Yield the section of a command and, if it is a group, those of its subcommands."""
+    yield from _section(name, command)
+    if isinstance(command, click.Group):
+        for inner in command.commands.values():
+            yield from _section(f"{name} {inner.name}", inner)
 
 
 def _section(name: str, command: click.Command) -> Iterator[str]:

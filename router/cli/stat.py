@@ -80,6 +80,8 @@ _SPELLINGS: Final = {
     "exchanges": ("--exchanges",),
     "certificates": ("--certificates",),
     "vhosts": ("--vhosts",),
+    "vhostgroups": ("--vhostgroups",),
+    "vhoststats": ("--vhoststats",),
     "policy": ("-p", "--policy"),
     LOGS: ("--log", "--logs"),
 }
@@ -98,6 +100,8 @@ _WHAT: Final = {
     "exchanges": "exchanges",
     "certificates": "the certificates of TLS profiles, and when they expire",
     "vhosts": "vhosts",
+    "vhostgroups": "the groups of vhosts: who is in them, and what they may do",
+    "vhoststats": "the connections of vhosts, and what was refused",
     "policy": "the policy and its denials",
     LOGS: "the latest log lines",
 }
@@ -158,8 +162,8 @@ def stat(
     """Show the state of a running router: a general view, or the named VIEWs.
 
     A view is selected by its name or by an option. The names are: general, connections, connectors,
-    links, nodes, edges, addresses, memory, holders, auto-links, link-routes, exchanges, vhosts,
-    policy, logs.
+    links, nodes, edges, addresses, memory, holders, auto-links, link-routes, exchanges,
+    certificates, vhosts, vhostgroups, vhoststats, policy, logs.
 
     Exits with 0 on success, 1 if the router refused, and 3 if there was no connection or no
     response.

@@ -103,22 +103,12 @@ def known_names(view: View) -> tuple[str, ...]:
 # importing the schema takes longer than the command.
 UNREPORTED: Final[Mapping[str, frozenset[str]]] = {
     "connection": frozenset({"deliveriesIn", "deliveriesOut", "lastDlvSeconds", "tenant"}),
-    "policy": frozenset({"maxMessageSize", "maxMessageSizeDenied"}),
-    "vhost": frozenset(
-        {
-            "allowUnknownUser",
-            "groups",
-            "hostname",
-            "maxConnections",
-            "maxConnectionsPerHost",
-            "maxConnectionsPerUser",
-        }
-    ),
 }
 
 # Attributes that computed columns read besides their own.
 _MADE_FROM: Final = {
     "connection": ("sasl", "user", "sslProto", "sslCipher"),
+    "vhostUserGroupSettings": ("targetPattern", "sourcePattern"),
 }
 
 

@@ -13,6 +13,7 @@ import attrs
 from router.cli import columns
 from router.cli.columns import View, text_order
 from router.cli.memory_views import HOLDERS, MEMORY
+from router.cli.policy_views import POLICY, VHOST_GROUPS, VHOST_STATS, VHOSTS
 from router.cli.rates import DELIVERIES_IN, DELIVERIES_OUT, Entity
 
 
@@ -341,44 +342,8 @@ CERTIFICATES: Final = View(
     "There are no TLS profiles.",
 )
 
-VHOSTS: Final = View(
-    "vhosts",
-    "Vhosts",
-    "vhost",
-    (
-        columns.text("hostname", "hostname", rank=0),
-        columns.count("connections", "maxConnections"),
-        columns.count("per user", "maxConnectionsPerUser"),
-        columns.count("per host", "maxConnectionsPerHost"),
-        columns.word("unknown users", "allowUnknownUser"),
-        columns.text("groups", "groups", compute=lambda vhost: list(vhost.get("groups") or ())),
-    ),
-    "There are no vhosts.",
-)
-
-POLICY: Final = View(
-    "policy",
-    "Policy",
-    "policy",
-    (
-        columns.count("max connections", "maxConnections"),
-        columns.octets("max message size", "maxMessageSize"),
-        columns.word("vhost policy", "enableVhostPolicy"),
-        columns.word("vhost patterns", "enableVhostNamePatterns"),
-        columns.text("policy directory", "policyDir"),
-        columns.text("default vhost", "defaultVhost"),
-        columns.count("connections now", "connectionsCurrent"),
-        columns.count("connections processed", "connectionsProcessed"),
-        columns.count("connections denied", "connectionsDenied", alarming=columns.is_positive),
-        columns.count("links denied", "linksDenied", alarming=columns.is_positive),
-        columns.count("messages too large", "maxMessageSizeDenied", alarming=columns.is_positive),
-        columns.count("denials", "totalDenials", alarming=columns.is_positive),
-    ),
-    "The router reports no policy.",
-    is_sheet=True,
-)
-
 _BASIC: Final = (GENERAL, CONNECTIONS, CONNECTORS, LINKS, NODES, EDGES, ADDRESSES, MEMORY)
-_CONFIGURED: Final = (AUTO_LINKS, LINK_ROUTES, EXCHANGES, CERTIFICATES, VHOSTS, POLICY)
-VIEWS: Final = {view.name: view for view in (*_BASIC, HOLDERS, *_CONFIGURED)}
+_CONFIGURED: Final = (AUTO_LINKS, LINK_ROUTES, EXCHANGES, CERTIFICATES)
+_POLICIES: Final = (VHOSTS, VHOST_GROUPS, VHOST_STATS, POLICY)
+VIEWS: Final = {view.name: view for view in (*_BASIC, HOLDERS, *_CONFIGURED, *_POLICIES)}
 """All views of entities. Logs are requested in another way."""

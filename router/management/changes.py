@@ -38,6 +38,7 @@ from router.management.find_entity import (
     find,
     known_type,
 )
+from router.management.lockout import check_lockout
 from router.management.names import long_name
 from router.management.request_settings import (
     Given,
@@ -363,6 +364,7 @@ async def _apply(
     cause = f"{request.operation} {of}, by {requester_name(router, request)}"
     before = router.configuration
     try:
+        await check_lockout(router, request, wanted)
         applied = await configurable_of(router).apply(wanted, cause, edits=edits)
     except NotApplied as refused:
         reason = str(refused)
@@ -410,15 +412,13 @@ async def _update_log(
     configuration = configurable_of(router).configuration
     module = module_of(found.entity)
     enabled = given.get("enable", _NOT_GIVEN)
-    settings = configuration.log
+    settings = old = configuration.log
     if enabled is not _NOT_GIVEN:
         try:
             settings = with_levels(settings, module.name, _levels(enabled))
         except ValueError as refused:
             raise Refused(BAD_REQUEST, f"enable: {str(refused)[:LONGEST_REASON]}") from None
-    wanted, edits = _with_another(
-        configuration, LOG_SETTINGS, configuration.log, settings, settings
-    )
+    wanted, edits = _with_another(configuration, LOG_SETTINGS, old, settings, settings)
     applied = await _apply(router, request, wanted, f"log {module.name}", edits)
     return Answer(found.attributes(), OK, status_description("OK", applied))
 

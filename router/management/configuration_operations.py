@@ -24,6 +24,7 @@ from router.config.secret import Secret
 from router.config.write import format_configuration
 from router.engine.deferred import pop_from_end
 from router.management.configurable_router import ConfigurableRouter
+from router.management.lockout import check_lockout
 from router.management.names import SOURCE
 from router.management.requests import (
     BAD_REQUEST,
@@ -33,6 +34,7 @@ from router.management.requests import (
     LongList,
     Refused,
     Request,
+    flag,
 )
 from router.management.views import RouterView
 
@@ -125,12 +127,13 @@ async def _become(
     router: RouterView, request: Request, wanted: Configuration, cause: str
 ) -> Answer:
     configurable = configurable_of(router)
-    is_dry = _flag(request, "dryRun")
+    is_dry = flag(request, "dryRun")
     expected, current = request.count("ifRevision"), configurable.history.current.number
     if expected is not None and expected != current:
         reason = f"the router runs revision {current}, not {expected} (ifRevision)"
         raise Refused(BAD_REQUEST, reason)
     try:
+        await check_lockout(router, request, wanted)
         if is_dry:
             applied = Applied(await configurable.examine(wanted), current, configurable.saved_in)
         else:
@@ -170,16 +173,6 @@ def _refused(reasons: list[str] | tuple[str, ...]) -> Refused:
     if len(text) > MAX_REASON:
         text = f"{text[:MAX_REASON]}...\n({len(reasons)} reasons)"
     return Refused(BAD_REQUEST, text)
-
-
-def _flag(request: Request, name: str) -> bool:
-    """Return a boolean property of a request, False if it is missing. Some tools send text."""
-    value = request.properties.get(name, False)
-    if isinstance(value, str) and value.lower() in ("true", "false"):
-        value = value.lower() == "true"
-    if not isinstance(value, bool):
-        raise Refused(BAD_REQUEST, f"{name} must be true or false")
-    return value
 
 
 def configurable_of(router: RouterView) -> ConfigurableRouter:

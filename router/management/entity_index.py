@@ -34,6 +34,7 @@ from router.management.entities.exchanges import binding, exchange
 from router.management.entities.link import LINK
 from router.management.entities.link_routes import LINK_ROUTE, configured_link_route, link_route
 from router.management.entities.remote_addresses import remote_address
+from router.management.entities.vhosts import VHOST
 from router.management.schema import AnyEntityType
 from router.management.views import LOCAL, MOBILE, REMOTE, ConnectionView, LinkView, RouterView
 
@@ -53,6 +54,7 @@ _TOLD: Final[dict[str, _View]] = {
     CONFIGURED_AUTO_LINK.long_name: configured_auto_link,
     CONFIGURED_EXCHANGE.long_name: exchange,
     CONFIGURED_BINDING.long_name: binding,
+    VHOST.long_name: lambda _, settings: settings,
 }
 
 

@@ -48,6 +48,13 @@ from router.management.entities.remote_addresses import remote_addresses
 from router.management.entities.router import ROUTER
 from router.management.entities.ssl_profiles import SSL_PROFILE, ssl_profiles
 from router.management.entities.unsupported_types import UNSUPPORTED_TYPES
+from router.management.entities.vhosts import (
+    VHOST,
+    VHOST_GROUP,
+    VHOST_STATS,
+    vhost_groups,
+    vhost_stats,
+)
 from router.management.schema import AnyEntityType, EntityType
 from router.management.views import RouterView
 
@@ -95,6 +102,9 @@ _TOLD: Final[tuple[ListedType, ...]] = (
     (CONFIGURED_PLUGIN, configured_plugins),
     (CONNECTION_LINK_ROUTE, connection_link_routes),
     (POLICY, RouterView.with_totals),
+    (VHOST, lambda router: router.configuration.vhosts),
+    (VHOST_GROUP, vhost_groups),
+    (VHOST_STATS, vhost_stats),
     (LOG, logs),
     (LOG_STATS, log_counts),
     (CONNECTION, RouterView.connections),

@@ -49,6 +49,7 @@ from router.management.explain_network import (
     route_of,
     stand_in_address,
 )
+from router.management.explain_policy import explain_policy, peer_in_question
 from router.management.explain_stuck import explain_stuck
 from router.management.requests import BAD_REQUEST, AnswerMap, Refused, Request
 from router.management.views import RouterView
@@ -66,7 +67,6 @@ NO_SENDER: Final = {
 }
 # reasons that a missing auto-link may explain
 _NOBODY_THERE: Final = frozenset((str(Reason.NO_CONSUMER), NO_SENDER["reason"]))
-NO_POLICY: Final = "no policy is configured: allowed"
 
 T = TypeVar("T")
 
@@ -96,6 +96,7 @@ class Question:
     address: str
     user: str | None = None
     vhost: str | None = None
+    host: str | None = None
 
     @property
     def sends(self) -> bool:
@@ -110,14 +111,18 @@ def question_of(request: Request) -> Question:
         raise Refused(BAD_REQUEST, f"direction must be {SEND} or {RECEIVE}")
     if not address or len(address) > MAX_ADDRESS or not address_name(address):
         raise Refused(BAD_REQUEST, f"address must be text of 1 to {MAX_ADDRESS} characters")
-    return Question(direction, address, request.text("user"), request.text("vhost"))
+    user, vhost, host = map(request.text, ("user", "vhost", "host"))
+    return Question(direction, address, user, vhost, host)
 
 
 def explain(router: RouterView, request: Request) -> AnswerMap:
     """Return the answer to EXPLAIN, as a map."""
     question = question_of(request)
     table = router.observed.table
-    name = address_name(question.address)
+    doors = [each for each in _doors(router) if _listener(each, question.user)["admits"]]
+    peer = peer_in_question(question.user, question.host, question.vhost)
+    decided = explain_policy(router, doors, peer, question.direction, question.address)
+    name = decided.address
     rule = table.rule_of(name)
     treatment = table.treatment(name)
     phase = table.phase_of(name, is_sender=question.sends)
@@ -126,9 +131,11 @@ def explain(router: RouterView, request: Request) -> AnswerMap:
         "direction": question.direction,
         "user": question.user,
         "vhost": question.vhost,
+        "host": question.host,
         "address": name,
+        "tenant": decided.tenant,
         "router": router.id,
-        "policy": {"allowed": True, "text": NO_POLICY},
+        "policy": decided.facts,
         "listeners": [
             _listener(each, question.user)
             for each in router.configuration.listeners
@@ -142,18 +149,20 @@ def explain(router: RouterView, request: Request) -> AnswerMap:
         "isDynamic": address is not None and address.is_dynamic,
         "isOwnNode": table.is_own_node(name),
     }
-    link_route = router.observed.forwarder.link_routes.find(
-        question.address, is_sender=question.sends
-    )
+    # as the router knows the address, if it is that of a tenant
+    asked = question.address if decided.tenant is None else name
+    link_route = router.observed.forwarder.link_routes.find(asked, is_sender=question.sends)
     told["linkRoute"] = None
     if link_route is not None:
         # the treatment does not matter: the router does not terminate these links
         treatment = CLOSEST
     refusal = _refusal(router, question, name, treatment, address)
+    if decided.refusal is not None and (refusal is None or refusal["reason"] != "not_admitted"):
+        refusal = decided.refusal
     if refusal is not None:
         return {**told, "allowed": False, "flows": False, "reasons": [refusal]}
     if link_route is not None:
-        return {**told, **explain_link_route(router, link_route, question.address)}
+        return {**told, **explain_link_route(router, link_route, asked)}
     survey = Survey(router.observed.forwarder)
     chosen = [] if address is None else _next(survey, address)
     told |= route_of(router, chosen)
@@ -204,6 +213,12 @@ def _listener(listener: ListenerSettings, user: str | None) -> AnswerMap:
     }
 
 
+def _doors(router: RouterView) -> list[ListenerSettings]:
+    """Return the listeners for clients."""
+    listeners = router.configuration.listeners
+    return [each for each in listeners if each.serves_amqp and each.role not in ROLES]
+
+
 def _rule(rule: AddressRule) -> AnswerMap:
     return {
         "kind": "prefix" if rule.is_prefix else "pattern",
@@ -226,11 +241,7 @@ def _refusal(
     """Return why the router would refuse the connection or the link; None if it would not."""
     table = router.observed.table
     # without listeners for clients, the clients connect to other routers
-    doors = [
-        each
-        for each in router.configuration.listeners
-        if each.serves_amqp and each.role not in ROLES
-    ]
+    doors = _doors(router)
     if doors and not any(_listener(each, question.user)["admits"] for each in doors):
         return {"reason": "not_admitted", "text": "no listener admits the user"}
     host = table.redirects.redirect_of_host(question.vhost)

@@ -12,6 +12,7 @@ import attrs
 import trio
 
 from router.management.entities.link import LINK
+from router.management.entities.vhosts import VHOST, VHOST_STATS
 from router.management.entity_index import look_up
 from router.management.entity_types import ENTITY_TYPES, MANAGEMENT, ListedType, types_of
 from router.management.names import long_name
@@ -21,6 +22,8 @@ from router.management.views import RouterView
 
 # Names of the node's type: in the standard, and in Dispatch.
 NODE_TYPES: Final = ("org.amqp.management", MANAGEMENT.long_name)
+# Types whose entities may be named by their host names alone, and how their names begin.
+_BY_HOSTNAME: Final = {each.long_name: each.name for each in (VHOST, VHOST_STATS)}
 # Entities that are examined before other tasks run.
 STEPS_PER_CHECKPOINT: Final = 32
 
@@ -71,6 +74,8 @@ async def find(router: RouterView, request: Request) -> FoundEntity:
     wanted, key = ("name", name or "") if identity is None else ("identity", identity)
     long = None if kind is None else known_type(kind, known)
     one = None if long is None else known.get(long)
+    if long in _BY_HOSTNAME and "/" not in key:
+        key = f"{_BY_HOSTNAME[long]}/{key}"
     found = await _search(router, wanted, key, known.values() if one is None else [one])
     right = [each for each in found if long is None or each.entity_type.is_a(long)]
     if long is None and len(right) > 1:

@@ -47,7 +47,7 @@ correlation-id, or else its message-id. Type names may be written with or withou
 | `GET-JSON-SCHEMA` | `indent` | the same as text in JSON |
 | `GET-LOG` | `limit` | the last lines: module, level, text, null, null, seconds since 1970 |
 | `TRACE` | body: `to`, and what to trace ([more](../how-to/trace.md)) | the number of the trace |
-| `EXPLAIN` | `direction` (send or receive), `address`, `user`, `vhost` | what flows, and why |
+| `EXPLAIN` | `direction` (send or receive), `address`; `user`, `vhost`, `host` | what flows |
 | `GET-CONFIGURATION` | | the running configuration as TOML, without passwords |
 | `EXPORT-CONFIGURATION` | | the same with passwords |
 | `GET-REVISIONS` | | the revisions that it has run, with numbers, newest first |

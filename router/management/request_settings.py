@@ -15,7 +15,8 @@ import attrs
 from router.config.kinds import ValueNotAllowed as NotAllowed
 from router.config.mistakes import format_value
 from router.config.secret import Secret
-from router.config.setting import default_of, setting_of
+from router.config.setting import default_of, file_name, setting_of
+from router.config.vhosts import VhostGroupSettings
 from router.management.names import long_name
 from router.management.requests import BAD_REQUEST, Refused
 from router.management.schema import AnyAttribute, AnyEntityType, SettingField, wire_kind
@@ -46,11 +47,20 @@ def new_settings(entity_type: AnyEntityType, given: Given) -> object:
             continue
         attribute = known_attribute(entity_type, name)
         if attribute.setting is None:
+            if value in _derived_names(entity_type, given, name):
+                continue
             raise Refused(BAD_REQUEST, f"{name} cannot be set: it is read-only")
         if value is not None:
             values[attribute.setting.field.name] = setting_value(attribute, value)
     assert entity_type.entity is not None
     return entity_type.entity.settings(**values)
+
+
+def _derived_names(entity_type: AnyEntityType, given: Given, name: str) -> tuple[object, ...]:
+    """Return the names of a new entity that a request may state, although they are derived."""
+    hostname = given.get("hostname")
+    is_name = name == "name" and entity_type.name == "vhost"
+    return (hostname, f"vhost/{hostname}") if is_name and hostname else ()
 
 
 def changed_settings(entity_type: AnyEntityType, settings: Any, given: Given) -> object:
@@ -140,7 +150,11 @@ def _converted(field: SettingField, value: object) -> object:
         if isinstance(value, float) and value.is_integer():
             return int(value)
         return _number(value) if isinstance(value, str) else value
+    if field.name == "groups" and isinstance(value, dict):
+        return {key: _converted_table(each) for key, each in value.items()}
     if kind == "string":
+        if field.name == "aliases":
+            return value
         if "tuple" in str(field.type):
             return value.replace(",", " ").split() if isinstance(value, str) else value
         if field.name in _TEXT_ALONE:
@@ -148,6 +162,21 @@ def _converted(field: SettingField, value: object) -> object:
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             return str(value) if abs(value) < 10**_LONGEST_NUMBER else value
     return value
+
+
+def _converted_table(value: object) -> object:
+    """Return a group of a vhost in the form of the configuration file; anything else unchanged."""
+    if not isinstance(value, dict):
+        return value
+    fields = {file_name(field.name): field for field in attrs.fields(VhostGroupSettings)}
+    # lists of these are texts with commas in the file, too
+    return {
+        key: _converted(fields[key], each)
+        if key in fields and "tuple" not in str(fields[key].type)
+        else each
+        for key, each in value.items()
+        if each is not None
+    }
 
 
 def read_flag(value: object) -> object:

@@ -98,6 +98,16 @@ class Request:
         return int(value)
 
 
+def flag(request: Request, name: str) -> bool:
+    """Return a boolean property of a request, False if it is missing. Some tools send text."""
+    value = request.properties.get(name, False)
+    if isinstance(value, str) and value.lower() in ("true", "false"):
+        value = value.lower() == "true"
+    if not isinstance(value, bool):
+        raise Refused(BAD_REQUEST, f"{name} must be true or false")
+    return value
+
+
 @attrs.frozen
 class QueryRows:
     """Body of the answer to a QUERY.

@@ -24,6 +24,9 @@ CONFIGURATION: Final = f"{PREFIX}configurationEntity"
 OPERATIONAL: Final = f"{PREFIX}operationalEntity"
 ENTITY: Final = f"{PREFIX}entity"
 
+# Ends of the names of lists whose items may contain spaces.
+_WITH_COMMAS: Final = ("_urls", "users", "hosts", "sources", "targets", "_pattern", "aliases")
+
 # Class of the objects that an entity is read from, and class of a configured entity's state.
 E_contra = TypeVar("E_contra", contravariant=True)
 S = TypeVar("S")
@@ -166,17 +169,24 @@ def settings_attributes(entity: Entity) -> Iterator[Attribute[object]]:
 
     The attribute `name` is left out, since every entity has one anyway.
     """
-    for field in attrs.fields(entity.settings):
-        if field.name == "name":
+    for attribute in fields_attributes(entity.settings):
+        field = attribute.setting.field if attribute.setting else None
+        if field is None or field.name == "name":
             continue
+        setting = Setting(field, RESTART_ONLY.get((entity.name, field.name), ""))
+        yield attrs.evolve(attribute, setting=setting)
+
+
+def fields_attributes(of: type[attrs.AttrsInstance]) -> Iterator[Attribute[object]]:
+    """Yield an attribute for each field of a class of settings."""
+    for field in attrs.fields(of):
         name = field.name
 
         def read(settings: object, name: str = name) -> object:
             return wire_value(name, getattr(settings_of(settings), name))
 
-        setting = Setting(field, RESTART_ONLY.get((entity.name, name), ""))
         meaning = setting_of(field).description
-        yield Attribute(file_name(name), wire_kind(field), meaning, read, setting)
+        yield Attribute(file_name(name), wire_kind(field), meaning, read, Setting(field))
 
 
 def wire_kind(field: SettingField) -> str:
@@ -204,9 +214,18 @@ def wire_value(name: str, value: object) -> object:
     if name == "port" or isinstance(value, Path):
         return str(value)
     if isinstance(value, tuple):
-        return (", " if name.endswith("_urls") else " ").join(value)
+        return (", " if name.endswith(_WITH_COMMAS) else " ").join(value)
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, Mapping):
-        return dict(value)
+        return {
+            key: _wire_table(each) if attrs.has(type(each)) else each for key, each in value.items()
+        }
     return value
+
+
+def _wire_table(settings: attrs.AttrsInstance) -> dict[str, object]:
+    """Return a table within a map, such as a group of a vhost, without attributes with no value."""
+    names = [field.name for field in attrs.fields(type(settings))]
+    values = {file_name(name): wire_value(name, getattr(settings, name)) for name in names}
+    return {name: value for name, value in values.items() if value is not None}

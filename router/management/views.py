@@ -12,6 +12,7 @@ import attrs
 
 from router.config.model import Configuration
 from router.control.control import ControlPlane
+from router.control.policy.gate import Gate
 from router.core.addresses.rules import TREATMENT_NAMES
 from router.core.diagnosis import stuck_deliveries
 from router.core.diagnosis.blocking import Survey
@@ -68,6 +69,8 @@ class RouterView:
     configurable: ConfigurableRouter | None = attrs.field(default=None, repr=False)
     # the control plane: addresses and routes
     control: ControlPlane | None = attrs.field(default=None, repr=False)
+    # the policy at work; None if there can be none
+    gate: Gate | None = attrs.field(default=None, repr=False)
     # the router's plugins; None if it cannot run any
     plugins: Plugins | None = attrs.field(default=None, repr=False)
     # number of the connection whose request is being answered; there is one at a time

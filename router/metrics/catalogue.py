@@ -21,6 +21,7 @@ from router.metrics.rows.link_routes import LINK_ROUTES
 from router.metrics.rows.memory import MEMORY
 from router.metrics.rows.network import NETWORK
 from router.metrics.rows.plugins import PLUGINS
+from router.metrics.rows.policy import POLICY
 from router.metrics.rows.router import ROUTER
 
 METRICS: Final = (
@@ -34,6 +35,7 @@ METRICS: Final = (
     *LATENCY,
     *MEMORY,
     *PLUGINS,
+    *POLICY,
     *CERTIFICATES,
     *ADDRESSES,
     *BY_CONNECTION,

@@ -29,12 +29,13 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
 from router.config.model import MetricsSettings
-from router.metrics.address_labels import AddressLabels
+from router.metrics.address_labels import OTHER, AddressLabels
 from router.metrics.catalogue import METRICS
 from router.metrics.connection_labels import ConnectionLabels
 from router.metrics.dispatch import DISPATCH
 from router.metrics.metric import HistogramValue, Metric, Value
 from router.metrics.plugins import PluginsReading
+from router.metrics.policy import VhostReading
 from router.metrics.readiness import Readiness
 from router.metrics.reading import Reading, read_in_steps
 from router.metrics.views import MeasuredRouter
@@ -65,6 +66,8 @@ class RouterCollector:
         self.log_lines: Callable[[], Mapping[str, int]] = dict
         # the numbers of the plugins
         self.plugins: Callable[[], PluginsReading] = PluginsReading
+        # the counts of the policy
+        self.policy: Callable[[], list[VhostReading]] = lambda: [VhostReading(OTHER)]
         self._reading: Reading | None = None
         self.configure(settings)
 
@@ -100,6 +103,7 @@ class RouterCollector:
             return
         reading.log_lines = self.log_lines()
         reading.plugins = self.plugins()
+        reading.policy = self.policy()
         reading.certificate_expiries = self.observed.certificate_expiries
         for reason, account in self.accounts.items():
             reading.memory[reason] = account()

@@ -30,6 +30,7 @@ from router.metrics.edges import EdgeReading, read_edges
 from router.metrics.link_routes import LinkRouteReading, read_link_routes
 from router.metrics.network import NetworkReading, read_network
 from router.metrics.plugins import PluginsReading
+from router.metrics.policy import VhostReading
 from router.metrics.views import ConnectorState, EndpointView, MeasuredConnection, MeasuredRouter
 
 _MAPPED: Final = int(SessionState.MAPPED)
@@ -159,6 +160,8 @@ class Reading:
     is_ready: bool = False
     log_lines: Mapping[str, int] = attrs.Factory(dict)
     plugins: PluginsReading = attrs.Factory(PluginsReading)
+    # the vhosts that have a label, and the others together as the last
+    policy: list[VhostReading] = attrs.Factory(list)
     # when certificates expire, by TLS profile, in seconds since 1970
     certificate_expiries: Mapping[str, float] = attrs.Factory(dict)
 

@@ -13,6 +13,7 @@ from router.metrics.address_labels import LONGEST_LABEL, OTHER
 from router.metrics.catalogue import METRICS, PROCESS_METRICS
 from router.metrics.connection_labels import MIN_AGE_S
 from router.metrics.dispatch import DISPATCH
+from router.metrics.policy import MOST_LABELS
 
 _HEAD: Final = f"""\
 # Metrics
@@ -37,6 +38,9 @@ label once it has lasted for {MIN_AGE_S:g} seconds; connections of connectors co
 busiest. Its series end with it. The connection's number is the same as in the log and in
 `$management`; `endpoint` is the listener or connector, and `container` and `user` are the names
 that the peer gave. All connections without a label together are counted as `{OTHER}`.
+
+Up to {MOST_LABELS} vhosts have their own labels. All others, and the refusals of connections to
+host names without a vhost, are counted as `{OTHER}`.
 """
 
 _DISPATCH: Final = """\

@@ -52,7 +52,7 @@ WANTED = ROUTER.replace('"multicast"', '"closest"').replace('"closed/*"', '"clos
 BROKEN = ROUTER.replace("distribution", "distributoin").replace("10.0.0.2", "no host")
 
 _LOOKS = ("connections", "links", "addresses")
-_NOTHING = ("nodes", "edges", "auto-links", "link-routes", "exchanges", "vhosts")
+_NOTHING = ("nodes", "edges", "auto-links", "link-routes", "exchanges", "vhosts", "vhoststats")
 SCENES: dict[str, list[list[str]]] = {
     "stat-general": [["stat"], ["stat", "-g", "-v", "--width", NARROW]],
     **{

@@ -26,7 +26,8 @@ NAMED = '[router]\nid = "solo"\n\n' + PLAIN
 SHORT = {
     "-g": "general", "-c": "connections", "-l": "links", "-n": "nodes", "-e": "edges",
     "-a": "addresses", "-m": "memory", "--autolinks": "auto-links", "--linkroutes": "link-routes",
-    "--vhosts": "vhosts", "-p": "policy",
+    "--vhosts": "vhosts", "--vhostgroups": "vhostgroups", "--vhoststats": "vhoststats",
+    "-p": "policy",
 }  # fmt: skip
 
 

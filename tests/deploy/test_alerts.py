@@ -89,6 +89,9 @@ CASES = {
     "TriouteLoginsRefused": by_value(
         "trioute_connections_unauthenticated_total", "0+12x60", "0+1x60", 10, 4, **ENDPOINT
     ),
+    "TrioutePolicyRefuses": by_value(
+        "trioute_policy_denied_total", "0+12x60", "0+1x60", 10, 4, vhost="a", kind="sender"
+    ),
     "TriouteAutoLinksDown": Case(
         {
             series("trioute_auto_links", status="failed"): "2x60",

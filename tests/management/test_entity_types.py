@@ -16,6 +16,7 @@ from router.config.model import AddressSettings, Configuration
 from router.config.plugins import PluginSettings
 from router.config.proxy_profiles import ProxyProfileSettings
 from router.config.redirects import RedirectSettings
+from router.config.vhosts import VhostGroupSettings, VhostSettings
 from router.core.link_routes.route_outlets import LinkRouteRule
 from router.management.entities.unsupported_types import UNSUPPORTED_TYPES
 from router.management.entity_types import ENTITY_TYPES
@@ -58,6 +59,7 @@ async def test_every_value_is_of_its_kind_and_can_be_sent(tmp_path: Path) -> Non
         plugins=(PluginSettings(plugin="missing"),),
         ssl_profiles=(Authority(tmp_path).profile(),),
         proxy_profiles=(ProxyProfileSettings(name="p", host="h", port=1),),
+        vhosts=(VhostSettings(hostname="h", groups={"g": VhostGroupSettings(users=("ann",))}),),
     )
     seen = set()
     async with running_node(configuration) as running, Peer(running.address[1]) as peer:
@@ -67,7 +69,9 @@ async def test_every_value_is_of_its_kind_and_can_be_sent(tmp_path: Path) -> Non
         await peer.sender(None)
         node = running.node
         hub, control = node.hub, node.control
-        router = RouterView("router", "host", configuration, hub, 0.0, control=control)
+        router = RouterView(
+            "router", "host", configuration, hub, 0.0, control=control, gate=node.gate
+        )
         scope = running.pumps[0].connection
         own = LinkRouteRule("own", "out", False, "own", scope=scope)
         node.control.link_routes.add_requested(own)

@@ -22,6 +22,7 @@ def view_of(running: Running) -> RouterView:
         0.0,
         node.journal,
         control=node.control,
+        gate=node.gate,
     )
 
 

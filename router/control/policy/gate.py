@@ -7,7 +7,6 @@ connections that are no longer allowed are ended, and all others go on.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +15,13 @@ import attrs
 from router.amqp.constants import Condition
 from router.config.policy_kinds import normal_hostname
 from router.config.vhosts import VhostGroupSettings
+from router.control.policy.counts import (
+    CONNECTION,
+    MESSAGE_SIZE,
+    SESSION,
+    PolicyCounts,
+    VhostCounts,
+)
 from router.control.policy.policy import Group, Judgement, Peer, Policy, Vhost
 from router.control.policy.vhost_rule import Denial, VhostRule
 from router.core.addresses.access import Access, AccessRule
@@ -24,57 +30,20 @@ from router.core.addresses.table import address_name
 from router.core.addresses.tenants import Tenant
 from router.core.links import admission
 from router.engine import opening
-from router.engine.events import ConnectionClosed
+from router.engine.events import ConnectionClosed, LinkDetached
+from router.engine.link import IncomingLink
 from router.engine.states import ConnectionState
 from router.errors import AmqpError
 
 if TYPE_CHECKING:
+    from router.amqp.performatives import Error
     from router.core.forwarding.forward import Forwarder
     from router.engine.connection import Connection
 
+# The widest window of a session, in frames: half of the sequence numbers (section 2.8.10).
+MOST_FRAMES: Final = 2**31 - 1
 # The description is Dispatch's, which programs compare. The reason is logged, not sent.
 CONNECTION_DISALLOWED: Final = "connection disallowed by local policy"
-# Most users and hosts whose connections are listed for one virtual host in management.
-MOST_LISTED: Final = 1000
-
-
-@attrs.define(eq=False)
-class VhostCounts:
-    """Counts of one virtual host. `current` has a connection for each user and host."""
-
-    approved: int = 0
-    denied: int = 0
-    current: int = 0
-    by_user: Counter[str] = attrs.Factory(Counter)
-    by_host: Counter[str] = attrs.Factory(Counter)
-    sessions_denied: int = 0
-    senders_denied: int = 0
-    receivers_denied: int = 0
-    messages_denied: int = 0
-    large_messages_denied: int = 0
-
-    def enter(self, user: str, host: str) -> None:
-        """Count a connection that is open now."""
-        self.current += 1
-        self.by_user[user] += 1
-        self.by_host[host] += 1
-
-    def leave(self, user: str, host: str) -> None:
-        """Stop counting a connection that has ended."""
-        self.current -= 1
-        for counter, key in ((self.by_user, user), (self.by_host, host)):
-            counter[key] -= 1
-            if not counter[key]:
-                del counter[key]
-
-    def count(self, denial: Denial) -> None:
-        """Count a refused link or message."""
-        if denial.what == "sender":
-            self.senders_denied += 1
-        elif denial.what == "receiver":
-            self.receivers_denied += 1
-        else:
-            self.messages_denied += 1
 
 
 @attrs.frozen(eq=False)
@@ -106,9 +75,10 @@ class Gate:
         self.policy = policy
         self.counts: dict[str, VhostCounts] = {}
         self.admitted: dict[Connection, Admitted] = {}
-        # refusals of connections for which there is no virtual host, and of all kinds in total
+        # counts of all virtual hosts, and of connections for which there is none
+        self.totals = PolicyCounts()
+        # refusals of connections for which there is no virtual host
         self.unknown_denied = 0
-        self.total_denied = 0
         self.denied: Callable[[Connection, str, str], None] = lambda *_: None
         self._forwarder = forwarder
         self._each_connection = each_connection
@@ -138,6 +108,7 @@ class Gate:
             connection.access = connection.access or Access()
             connection.access.tenant = tenant
         self._enter(connection, peer, judgement)
+        self.totals.approved += 1
         if judgement.vhost is not None:
             self.counts_of(judgement.vhost).approved += 1
         if judgement.group is not None and not connection.is_client:
@@ -145,9 +116,25 @@ class Gate:
         return None
 
     def event_received(self, connection: Connection, event: object) -> None:
-        """Stop counting a connection that has ended."""
+        """Count what the engine refuses for the policy, and connections that have ended."""
         if isinstance(event, ConnectionClosed):
+            denial = None if event.by_peer else _session_denial(event.error)
+            self._count_late(connection, denial)
             self._leave(connection)
+        elif isinstance(event, LinkDetached) and event.error is not None and not event.by_peer:
+            if event.error.condition == Condition.MESSAGE_SIZE_EXCEEDED:
+                if isinstance(event.link, IncomingLink) and not event.lost:
+                    reason = event.error.description or ""
+                    self._count_late(
+                        connection, Denial(MESSAGE_SIZE, reason, attribute="maxMessageSize")
+                    )
+
+    def _count_late(self, connection: Connection, denial: Denial | None) -> None:
+        """Count a refusal by the engine, if the connection belongs to a virtual host."""
+        admitted = self.admitted.get(connection)
+        if denial is not None and admitted is not None and admitted.vhost is not None:
+            self.counts_of(admitted.vhost).count(denial)
+            self._tell(connection, denial)
 
     def _judge(self, connection: Connection, peer: Peer) -> Judgement:
         if not self.policy.settings.enable_vhost_policy:
@@ -189,6 +176,7 @@ class Gate:
         self._leave(connection)
         vhost, group = judgement.vhost, judgement.group
         self.admitted[connection] = Admitted(peer, vhost, group, management)
+        self.totals.current += 1
         self._outgoing += connection.is_client
         access: Access | None = connection.access
         if vhost is not None and group is not None:
@@ -223,19 +211,21 @@ class Gate:
         if admitted is None:
             return
         self._outgoing -= connection.is_client
+        self.totals.current -= 1
         if admitted.vhost is not None:
             self.counts_of(admitted.vhost).leave(admitted.peer.user, admitted.peer.host)
 
     def _refuse(self, connection: Connection, judgement: Judgement, reason: str) -> AmqpError:
+        denial = Denial(CONNECTION, reason)
         if judgement.vhost is None:
             self.unknown_denied += 1
         else:
-            self.counts_of(judgement.vhost).denied += 1
-        self._tell(connection, Denial("connection", reason))
+            self.counts_of(judgement.vhost).count(denial)
+        self._tell(connection, denial)
         return AmqpError(Condition.RESOURCE_LIMIT_EXCEEDED, CONNECTION_DISALLOWED)
 
     def _tell(self, connection: Connection, denial: Denial) -> None:
-        self.total_denied += 1
+        self.totals.count(denial)
         self.denied(connection, denial.what, denial.reason)
 
     def counts_of(self, vhost: Vhost) -> VhostCounts:
@@ -316,6 +306,14 @@ def tenant_named(name: str) -> Tenant | None:
     return tenant if address_name(tenant.prefix + name) == tenant.prefix + name else None
 
 
+def _session_denial(error: Error | None) -> Denial | None:
+    """Return the refusal of a session if an error ended a connection with too many of them."""
+    text = "" if error is None else error.description or ""
+    if error is None or error.condition != Condition.FRAMING_ERROR or "channel-max" not in text:
+        return None
+    return Denial(SESSION, text, attribute="maxSessions")
+
+
 def _without_policy(access: Access) -> tuple[AccessRule, ...]:
     return tuple(each for each in access.rules if not isinstance(each, VhostRule))
 
@@ -338,13 +336,14 @@ def _limit_transport(connection: Connection, group: VhostGroupSettings) -> None:
     frame_size = group.max_frame_size or settings.max_frame_size
     sessions = group.max_sessions or settings.channel_max + 1
     window = group.max_session_window
+    frames = min(max(1, (window or 0) // frame_size), MOST_FRAMES)
     opening.change_settings(
         connection,
         attrs.evolve(
             settings,
             max_frame_size=frame_size,
             channel_max=sessions - 1,
-            window_limit=settings.window_limit if window is None else max(1, window // frame_size),
+            window_limit=settings.window_limit if window is None else frames,
             held_limit_bytes=group.connection_buffer_bytes or settings.held_limit_bytes,
             management=group.management or settings.management,
         ),

@@ -26,11 +26,15 @@ COORDINATOR: Final = "$coordinator"
 
 @attrs.frozen
 class Denial:
-    """Refusal of a link or message: `what` was refused, and why, for operators."""
+    """Refusal of a link or message: `what` was refused, and why, for operators.
+
+    `attribute` is the attribute of the group that refuses it, if there is one.
+    """
 
     what: str
     reason: str
     condition: str = Condition.UNAUTHORIZED_ACCESS
+    attribute: str = ""
 
 
 @attrs.define(eq=False)
@@ -53,7 +57,7 @@ class VhostRule:
         """Return why an anonymous sender may not send to the address `name`, or None."""
         if self.group.entry_for(name, self.user, is_sender=True) is not None:
             return None
-        self.denied(Denial("message", _not_in("targets", name)))
+        self.denied(_not_in("message", "targets", name))
         return AmqpError(Condition.UNAUTHORIZED_ACCESS, MESSAGE_DISALLOWED, Scope.LINK)
 
     def judge(self, access: Access, request: LinkRequest) -> Denial | None:
@@ -66,30 +70,34 @@ class VhostRule:
         if most is not None and held >= most:
             limit = "maxSenders" if is_sender else "maxReceivers"
             reason = f"the connection has {held} links of this kind; {limit} is {most}"
-            return Denial(what, reason, Condition.RESOURCE_LIMIT_EXCEEDED)
+            return Denial(what, reason, Condition.RESOURCE_LIMIT_EXCEEDED, limit)
         if request.is_coordinator:
             allowed = settings.allow_anonymous_sender or self._allows(request, COORDINATOR)
-            return None if allowed else Denial(what, _not_in("targets", COORDINATOR))
+            return None if allowed else _not_in(what, "targets", COORDINATOR)
         if any(str(each).startswith(WAYPOINT) for each in request.capabilities):
             if not settings.allow_waypoint_links:
-                return Denial(what, "allowWaypointLinks is false")
+                return _is_false(what, "allowWaypointLinks")
         if FALLBACK_CAPABILITY in request.capabilities and not settings.allow_fallback_links:
-            return Denial(what, "allowFallbackLinks is false")
+            return _is_false(what, "allowFallbackLinks")
         if request.is_dynamic and not settings.allow_dynamic_source:
-            return Denial(what, "allowDynamicSource is false")
+            return _is_false(what, "allowDynamicSource")
         if request.address is None:
             if request.is_dynamic or settings.allow_anonymous_sender:
                 return None
-            return Denial(what, "allowAnonymousSender is false")
+            return _is_false(what, "allowAnonymousSender")
         if self._allows(request, request.address):
             return None
-        return Denial(what, _not_in("targets" if is_sender else "sources", request.address))
+        return _not_in(what, "targets" if is_sender else "sources", request.address)
 
     def _allows(self, request: LinkRequest, name: str) -> bool:
         found = self.group.entry_for(name, self.user, is_sender=request.is_sender)
         return found is not None
 
 
-def _not_in(attribute: str, name: str) -> str:
+def _is_false(what: str, attribute: str) -> Denial:
+    return Denial(what, f"{attribute} is false", attribute=attribute)
+
+
+def _not_in(what: str, attribute: str, name: str) -> Denial:
     shown = name if len(name) <= _SHOWN else f"{name[:_SHOWN]}..."
-    return f"{attribute} does not contain {shown!r}"
+    return Denial(what, f"{attribute} does not contain {shown!r}", attribute=attribute)

@@ -1,46 +1,95 @@
-"""Entity type of the policy, which limits and denies nothing: this router has no policies."""
+"""Entity type of the policy: what is configured for all vhosts, and what has been refused."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
+from router.control.policy.counts import PolicyCounts
 from router.management.entities.attributes import AttributesOf, constant
-from router.management.entities.unsupported_types import NOT_SUPPORTED
-from router.management.schema import CONFIGURATION, Attribute, EntityType
+from router.management.schema import (
+    CONFIGURATION,
+    Attribute,
+    EntityType,
+    configured_entity,
+    settings_attributes,
+)
 from router.management.views import RouterView
+
+_NOTHING: Final = PolicyCounts()
 
 
 def _processed(router: RouterView) -> int:
-    return sum(counters.opened for counters in router.observed.connection_counters)
+    opened = sum(counters.opened for counters in router.observed.connection_counters)
+    return opened + _counts(router).denied
+
+
+def _counts(router: RouterView) -> PolicyCounts:
+    return _NOTHING if router.gate is None else router.gate.totals
+
+
+def _count(read: Callable[[PolicyCounts], int]) -> Callable[[RouterView], int]:
+    return lambda router: read(_counts(router))
+
+
+def _setting(attribute: Attribute[object]) -> Attribute[RouterView]:
+    """Return an attribute of the configured policy as one that is read from the router."""
+    return Attribute(
+        attribute.name,
+        attribute.kind,
+        attribute.meaning,
+        lambda router: attribute.read(router.configuration.policy),
+        attribute.setting,
+    )
 
 
 _OF: Final = AttributesOf[RouterView]()
+_ENTITY: Final = configured_entity("policy")
 
 POLICY: Final = EntityType[RouterView](
     "policy",
-    "The policy. There is none, so any client that can connect may do anything.",
+    "What applies to the vhosts, and what has been refused since the router started.",
     CONFIGURATION,
     (
         *_OF.identified(constant("policy"), constant("policy"), "policy"),
-        *_OF.integers((("maxConnections", "Null: there is no limit.", constant(None)),)),
-        Attribute("enableVhostPolicy", "boolean", "Always false.", constant(False)),
-        Attribute("enableVhostNamePatterns", "boolean", "Always false.", constant(False)),
-        Attribute("policyDir", "string", "Always empty.", constant("")),
-        Attribute("defaultVhost", "string", "Always empty.", constant("")),
+        *map(_setting, settings_attributes(_ENTITY)),
         *_OF.integers(
             (
-                ("connectionsProcessed", "Connections that have been opened.", _processed),
-                ("connectionsDenied", "Connections denied by policy: always 0.", constant(0)),
+                (
+                    "connectionsProcessed",
+                    "Connections that have been opened or refused.",
+                    _processed,
+                ),
+                (
+                    "connectionsDenied",
+                    "Connections that were refused.",
+                    _count(lambda counts: counts.denied),
+                ),
                 (
                     "connectionsCurrent",
                     "Connections that are open.",
-                    lambda r: r.totals.connections,
+                    lambda router: router.totals.connections,
                 ),
-                ("linksDenied", "Links denied by policy: always 0.", constant(0)),
-                ("totalDenials", "Connections and links denied by policy: always 0.", constant(0)),
+                ("linksDenied", "Links that were refused.", _count(lambda c: c.links_denied)),
+                (
+                    "messagesDenied",
+                    "Messages of anonymous senders that were refused.",
+                    _count(lambda counts: counts.messages_denied),
+                ),
+                (
+                    "maxMessageSizeDenied",
+                    "Messages that were larger than maxMessageSize.",
+                    _count(lambda counts: counts.large_messages_denied),
+                ),
+                (
+                    "totalDenials",
+                    "Connections, sessions, links and messages that were refused.",
+                    _count(lambda counts: counts.total_denied),
+                ),
             )
         ),
     ),
-    unsupported=("maxMessageSize", "maxMessageSizeDenied"),
-    missing_feature=NOT_SUPPORTED,
+    unsupported=("policyDir",),
+    operations=("READ", "UPDATE"),
+    entity=_ENTITY,
 )

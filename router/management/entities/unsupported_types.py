@@ -19,11 +19,6 @@ def _none(name: str, meaning: str, base: str, *absent: str) -> EntityType[object
 # The attributes of each will be defined by the part of the router that has such entities.
 UNSUPPORTED_TYPES: Final = (
     _none("authServicePlugin", "A service for SASL: there are none.", CONFIGURATION),
-    _none("vhost", "A policy for a host: there are none.", CONFIGURATION),
-    _none(
-        "vhostUserGroupSettings", "A user group in such a policy: there are none.", CONFIGURATION
-    ),
-    _none("vhostStats", "Statistics of such a policy: there are none.", OPERATIONAL),
     _none(
         "allocator",
         "A pool of memory: there are none.",

@@ -42,7 +42,7 @@ def test_a_peer_without_a_virtual_host_is_refused() -> None:
     assert close.error.condition == LIMITED
     assert close.error.description == CONNECTION_DISALLOWED
     assert router.denials == [("connection", "no vhost has the host name 'b.com'")]
-    assert (router.gate.unknown_denied, router.gate.total_denied) == (1, 1)
+    assert (router.gate.unknown_denied, router.gate.totals.total_denied) == (1, 1)
     assert not router.gate.admitted
     # the session that it began with the same octets does not exist
     assert not client.connection.local_sessions

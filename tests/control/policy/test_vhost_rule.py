@@ -99,7 +99,9 @@ def test_requests(settings: dict[str, Any], request_: LinkRequest, reason: str |
 
 def test_judging_refuses_nothing() -> None:
     some, denials = rule()
-    assert some.judge(Access(), sender()) == Denial("sender", "targets does not contain 'q'")
+    assert some.judge(Access(), sender()) == Denial(
+        "sender", "targets does not contain 'q'", attribute="targets"
+    )
     assert denials == []
 
 
@@ -109,7 +111,7 @@ def test_messages() -> None:
     refusal = some.message_refusal(Access(), "bob/q")
     assert refusal is not None
     assert (refusal.condition, refusal.description) == (UNAUTHORIZED, MESSAGE_DISALLOWED)
-    assert denials == [Denial("message", "targets does not contain 'bob/q'")]
+    assert denials == [Denial("message", "targets does not contain 'bob/q'", attribute="targets")]
 
 
 def test_a_very_long_address_is_not_quoted_whole() -> None:

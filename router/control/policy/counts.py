@@ -1,0 +1,94 @@
+"""Counts of what a policy allows and refuses, for one virtual host or for all of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+import attrs
+
+if TYPE_CHECKING:
+    from router.control.policy.vhost_rule import Denial
+
+# What a refusal refuses (`Denial.what`), and the count that it adds to.
+CONNECTION: Final = "connection"
+SESSION: Final = "session"
+SENDER: Final = "sender"
+RECEIVER: Final = "receiver"
+MESSAGE: Final = "message"
+MESSAGE_SIZE: Final = "message size"
+_COUNTS: Final = {
+    CONNECTION: "denied",
+    SESSION: "sessions_denied",
+    SENDER: "senders_denied",
+    RECEIVER: "receivers_denied",
+    MESSAGE: "messages_denied",
+    MESSAGE_SIZE: "large_messages_denied",
+}
+_LINKS: Final = {
+    "allowDynamicSource": "dynamic_sources_denied",
+    "allowAnonymousSender": "anonymous_senders_denied",
+    "sources": "sources_denied",
+    "targets": "targets_denied",
+}
+
+
+@attrs.define(eq=False)
+class PolicyCounts:
+    """Counts of connections, and of what was refused; `current` is the number of connections.
+
+    `sources_denied` and `targets_denied` are links that were refused because of their addresses.
+    """
+
+    approved: int = 0
+    denied: int = 0
+    current: int = 0
+    sessions_denied: int = 0
+    senders_denied: int = 0
+    receivers_denied: int = 0
+    messages_denied: int = 0
+    large_messages_denied: int = 0
+    dynamic_sources_denied: int = 0
+    anonymous_senders_denied: int = 0
+    sources_denied: int = 0
+    targets_denied: int = 0
+
+    @property
+    def links_denied(self) -> int:
+        """Return how many links were refused."""
+        return self.senders_denied + self.receivers_denied
+
+    @property
+    def total_denied(self) -> int:
+        """Return how many refusals there were, of all kinds."""
+        return sum(getattr(self, name) for name in _COUNTS.values())
+
+    def count(self, denial: Denial) -> None:
+        """Count a refusal."""
+        name = _COUNTS.get(denial.what, "messages_denied")
+        setattr(self, name, getattr(self, name) + 1)
+        detail = _LINKS.get(denial.attribute) if denial.what in (SENDER, RECEIVER) else None
+        if detail is not None:
+            setattr(self, detail, getattr(self, detail) + 1)
+
+
+@attrs.define(eq=False)
+class VhostCounts(PolicyCounts):
+    """Counts of one virtual host, with the current connections of each user and host."""
+
+    by_user: Counter[str] = attrs.Factory(Counter)
+    by_host: Counter[str] = attrs.Factory(Counter)
+
+    def enter(self, user: str, host: str) -> None:
+        """Count a connection that the policy applies to from now on."""
+        self.current += 1
+        self.by_user[user] += 1
+        self.by_host[host] += 1
+
+    def leave(self, user: str, host: str) -> None:
+        """Stop counting a connection that has ended, or that belongs elsewhere now."""
+        self.current -= 1
+        for counter, key in ((self.by_user, user), (self.by_host, host)):
+            counter[key] -= 1
+            if not counter[key]:
+                del counter[key]

@@ -1,0 +1,129 @@
+"""EXPLAIN of a policy: whether the user may open a connection, send to and receive from an address.
+
+Nothing is counted: asking is not refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import attrs
+
+from router.config.listeners import ListenerSettings
+from router.control.policy.decisions import (
+    OPEN,
+    RECEIVE,
+    SEND,
+    Decision,
+    Question,
+    decide_for,
+    judge,
+)
+from router.control.policy.gate import tenant_of
+from router.control.policy.policy import Judgement, Peer
+from router.core.addresses.link_origins import ANONYMOUS
+from router.core.addresses.table import address_name
+from router.core.addresses.tenants import Tenant
+from router.errors import AmqpError
+from router.management.requests import AnswerMap
+from router.management.views import RouterView
+
+NO_POLICY: Final = "no policy is configured: allowed"
+_ACTIONS: Final = (OPEN, SEND, RECEIVE)
+
+
+@attrs.frozen
+class PolicyAnswer:
+    """Part of an answer to EXPLAIN.
+
+    `address` is the router's name of the address, which differs from that of a tenant's client.
+    `refusal` is the reason why the user may not do what was asked; None if the user may.
+    """
+
+    facts: AnswerMap
+    address: str
+    tenant: str | None = None
+    refusal: dict[str, str] | None = None
+
+
+def explain_policy(
+    router: RouterView, doors: Sequence[ListenerSettings], peer: Peer, direction: str, address: str
+) -> PolicyAnswer:
+    """Return what the running policy decides about a peer that comes in by one of some listeners.
+
+    `peer.host` may be empty, and is not examined then.
+    """
+    peer = _at_doors(peer, doors)
+    gate = router.gate
+    is_on = gate is not None and gate.policy.settings.enable_vhost_policy
+    judgement = Judgement(None, None)
+    refusal = None
+    facts: AnswerMap = {"allowed": True, "text": NO_POLICY}
+    name = router.observed.table.own_name(address_name(address))
+    if gate is not None and is_on:
+        judgement = judge(gate.policy, peer)
+        decided = {
+            action: decide_for(gate.policy, judgement, peer, Question(action, name))
+            for action in _ACTIONS
+        }
+        asked = decided[OPEN] if not decided[OPEN].is_allowed else decided[direction]
+        facts = {
+            "allowed": asked.is_allowed,
+            "text": _sentence(asked, peer),
+            "vhost": asked.vhost or None,
+            "group": asked.group or None,
+            "decisions": {action: _as_map(each) for action, each in decided.items()},
+        }
+        if not asked.is_allowed:
+            refusal = {"reason": "policy", "text": f"the policy refuses it: {asked.reason}"}
+    tenant = tenant_of(peer, judgement) if _are_for_tenants(doors) else None
+    if tenant is None:
+        return PolicyAnswer(facts, address_name(address), None, refusal)
+    return _of_tenant(router, tenant, direction, PolicyAnswer(facts, address, None, refusal))
+
+
+def _of_tenant(
+    router: RouterView, tenant: Tenant, direction: str, answer: PolicyAnswer
+) -> PolicyAnswer:
+    refusal = answer.refusal
+    name = address_name(answer.address)
+    try:
+        name = tenant.inward(router.observed.table, answer.address, is_sender=direction == SEND)
+    except AmqpError:
+        text = f"there is no such address for the tenant {tenant.name}"
+        refusal = refusal or {"reason": "tenant", "text": text}
+    return attrs.evolve(answer, address=name, tenant=tenant.name, refusal=refusal)
+
+
+def _at_doors(peer: Peer, doors: Sequence[ListenerSettings]) -> Peer:
+    """Return the peer with the host name that counts: the policyVhost that all listeners share."""
+    fixed = {each.policy_vhost for each in doors}
+    (only,) = fixed if len(fixed) == 1 else (None,)
+    return peer if only is None else attrs.evolve(peer, hostname=only)
+
+
+def _are_for_tenants(doors: Sequence[ListenerSettings]) -> bool:
+    return bool(doors) and all(each.multi_tenant for each in doors)
+
+
+def _sentence(decision: Decision, peer: Peer) -> str:
+    where = f"vhost {decision.vhost}" if decision.vhost else "no vhost"
+    where += f", group {decision.group}" if decision.group else ""
+    hosts = "" if peer.host or not decision.group else "; from any host of its remoteHosts"
+    verdict = "allowed" if decision.is_allowed else "refused"
+    return f"{verdict}: {decision.reason} ({where}){hosts}"
+
+
+def _as_map(decision: Decision) -> AnswerMap:
+    return {
+        "allowed": decision.is_allowed,
+        "reason": decision.reason,
+        "attribute": decision.attribute or None,
+        "entry": decision.entry or None,
+    }
+
+
+def peer_in_question(user: str | None, host: str | None, hostname: str | None) -> Peer:
+    """Return the peer that a question is about; without a user it is anonymous."""
+    return Peer(hostname or "", user or ANONYMOUS, host or "")
