@@ -141,15 +141,13 @@ STRIP_ANNOTATIONS: Final[StripAnnotations] = attrs.field(
         "sent to it (out); from both; or nowhere (no). All other annotations pass unchanged.",
     ),
 )
-MANAGEMENT: Final[Management] = attrs.field(
-    default="trusted",
-    metadata=setting(
-        kinds.choice(get_args(Management)),
-        "Which operations of $management the peer may request: none (none), those that change "
-        "nothing (read), or all (change). With trusted, a peer may request all if it has "
-        "authenticated with SASL other than ANONYMOUS, or connects from this host's loopback "
-        "address; other peers, and those that the router connects to, may only read. If the "
-        "peer is another router, this limits what its clients may do; with trusted, such a "
-        "router is also trusted if it is on this host, whichever side connected.",
-    ),
+MANAGEMENT_SETTING: Final = setting(
+    kinds.choice(get_args(Management)),
+    "Which operations of $management the peer may request: none (none), those that change "
+    "nothing (read), or all (change). With trusted, a peer may request all if it has "
+    "authenticated with SASL other than ANONYMOUS, or connects from this host's loopback "
+    "address; other peers, and those that the router connects to, may only read. If the "
+    "peer is another router, this limits what its clients may do; with trusted, such a "
+    "router is also trusted if it is on this host, whichever side connected.",
 )
+MANAGEMENT: Final[Management] = attrs.field(default="trusted", metadata=MANAGEMENT_SETTING)

@@ -18,7 +18,7 @@ from router.config.endpoints import (
     LINK_CAPACITY,
     LISTENER_MECHANISMS,
     LONGEST_TIMEOUT_S,
-    MANAGEMENT,
+    MANAGEMENT_SETTING,
     MAX_FRAME_SIZE,
     MAX_SESSION_FRAMES,
     MAX_SESSIONS,
@@ -42,6 +42,11 @@ ClientCertificate = Literal["required", "optional", "none"]
 
 def _has_profile(self: ListenerSettings) -> bool:
     return self.ssl_profile is not None
+
+
+def _none_for_tenants(self: ListenerSettings) -> Management:
+    # management shows the addresses and connections of all tenants
+    return "none" if self.multi_tenant else "trusted"
 
 
 def _certificate_for_external(self: ListenerSettings) -> ClientCertificate:
@@ -186,7 +191,6 @@ class ListenerSettings:
             "How long a peer may take from connecting to the end of its open.",
         ),
     )
-    management: Management = MANAGEMENT
     policy_vhost: str | None = attrs.field(
         default=None,
         metadata=setting(
@@ -203,6 +207,13 @@ class ListenerSettings:
             "peer of example.com, the address orders is example.com/orders of the router. Without "
             "enableVhostPolicy, a peer chooses its host name freely.",
         ),
+    )
+    management: Management = attrs.field(
+        default=attrs.Factory(_none_for_tenants, takes_self=True),
+        metadata={
+            key: attrs.evolve(each, default="trusted; none with multiTenant")
+            for key, each in MANAGEMENT_SETTING.items()
+        },
     )
     open_properties: Mapping[str, object] = OPEN_PROPERTIES
     failover_urls: tuple[str, ...] = FAILOVER_URLS

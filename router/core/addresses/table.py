@@ -237,22 +237,28 @@ class AddressTable:
         rule = self.rules.match(name)
         return None if rule is None else rule.dead_letter
 
-    def redirect_link(self, text: str, *, is_sender: bool) -> AmqpError | None:
-        """Return the error for a link to a redirected address; None if it is not redirected."""
+    def redirect_link(self, text: str, shown: str, *, is_sender: bool) -> AmqpError | None:
+        """Return the error for a link to a redirected address; None if it is not redirected.
+
+        `shown` is the address as the peer knows it.
+        """
         name = address_name(text)
         if not self.redirects.concern_addresses or self.is_local_only(name):
             return None
-        return self.redirects.error_for_link(name, path_of(text), is_sender=is_sender)
+        return self.redirects.error_for_link(name, path_of(shown), is_sender=is_sender)
 
-    def redirect_message(self, text: str) -> bytes | None:
-        """Return the outcome for a message to a redirected address; None for any other address."""
+    def redirect_message(self, text: str, shown: str) -> bytes | None:
+        """Return the outcome for a message to a redirected address; None for any other address.
+
+        `shown` is the address as the sender knows it.
+        """
         if not self.redirects.concern_addresses:
             return None
         name = address_name(text)
         return (
             None
             if self.is_local_only(name)
-            else self.redirects.outcome_for_message(name, path_of(text))
+            else self.redirects.outcome_for_message(name, path_of(shown))
         )
 
     def is_local_only(self, name: str) -> bool:

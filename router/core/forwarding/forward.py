@@ -264,13 +264,14 @@ class Forwarder(Handler):
         if name is None:
             refusals.reject_unaddressed(self, delivery, router_outcomes.NO_TO)
             return None
+        shown = name
         access = link.session.connection.access
         if access is not None:
             inside = refusals.address_inside(self, delivery, access, name)
             if inside is None:
                 return None
             name = inside
-        redirected = self.table.redirect_message(name)
+        redirected = self.table.redirect_message(name, shown)
         if redirected is not None:
             refusals.reject_unaddressed(self, delivery, redirected)
             return None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from router.amqp.constants import Condition
 from router.amqp.performatives import Coordinator, Source
 from router.core.addresses import phases
 from router.core.addresses.access import Access, LinkRequest
@@ -17,6 +18,7 @@ from router.core.model.address import Producer
 from router.engine import attaching
 from router.engine.link import IncomingLink
 from router.engine.states import LinkState
+from router.errors import AmqpError, Scope
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from router.core.ports import Core
     from router.engine.connection import Connection
     from router.engine.link import Link
-    from router.errors import AmqpError
 
 _EMPTY = Source()
 # A detach takes as much time as several steps of examining links.
@@ -68,6 +69,13 @@ def request_of(forwarder: Core, link: Link) -> LinkRequest:
     text = terminus.address
     if terminus.dynamic:
         asked = (terminus.dynamic_node_properties or {}).get(ASKED_ADDRESS)
+        if isinstance(asked, str) and text is not None:
+            # a container would get both, and only one would have been checked
+            raise AmqpError(
+                Condition.INVALID_FIELD,
+                f"a terminus with dynamic and {ASKED_ADDRESS} must have no address (section 3.5.3)",
+                Scope.LINK,
+            )
         text = asked if isinstance(asked, str) else None
     elif text is None and not is_sender:
         text = ""

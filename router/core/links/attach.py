@@ -333,7 +333,7 @@ def _enter(
         raise AmqpError(Condition.INVALID_FIELD, "a source or target needs an address", Scope.LINK)
     connection = link.session.connection
     text = tenants.inside(forwarder.table, connection, asked, is_sender=is_sender)
-    elsewhere = forwarder.table.redirect_link(text, is_sender=is_sender)
+    elsewhere = forwarder.table.redirect_link(text, asked, is_sender=is_sender)
     if elsewhere is not None:
         raise elsewhere
     is_own = connection.settings.is_own

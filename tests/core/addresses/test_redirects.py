@@ -215,8 +215,8 @@ def test_an_outcome_fits_into_the_smallest_frames() -> None:
 def test_without_redirects_nothing_is_looked_up() -> None:
     router = Router()
     assert not router.table.redirects.concern_addresses
-    assert router.table.redirect_message("old") is None
-    assert router.table.redirect_link("old", is_sender=True) is None
+    assert router.table.redirect_message("old", "old") is None
+    assert router.table.redirect_link("old", "old", is_sender=True) is None
     message = Message(header=Header(durable=True), body=(AmqpValue("x"),))
     sending = router.client().sender(None).send(encode_message(message))
     assert isinstance(sending.outcome, Rejected)
