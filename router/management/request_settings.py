@@ -40,6 +40,8 @@ def new_settings(entity_type: AnyEntityType, given: Given) -> object:
         raise Refused(
             BAD_REQUEST, "identity cannot be set: it is derived from the other attributes"
         )
+    if entity_type.name == "vhost":
+        given = _with_hostname(given)
     values: dict[str, object] = {}
     for name, value in given.items():
         # qdmanage turns two spaces in a row into an attribute with an empty name and the value null
@@ -47,8 +49,6 @@ def new_settings(entity_type: AnyEntityType, given: Given) -> object:
             continue
         attribute = known_attribute(entity_type, name)
         if attribute.setting is None:
-            if value in _derived_names(entity_type, given, name):
-                continue
             raise Refused(BAD_REQUEST, f"{name} cannot be set: it is read-only")
         if value is not None:
             values[attribute.setting.field.name] = setting_value(attribute, value)
@@ -56,11 +56,17 @@ def new_settings(entity_type: AnyEntityType, given: Given) -> object:
     return entity_type.entity.settings(**values)
 
 
-def _derived_names(entity_type: AnyEntityType, given: Given, name: str) -> tuple[object, ...]:
-    """Return the names of a new entity that a request may state, although they are derived."""
-    hostname = given.get("hostname")
-    is_name = name == "name" and entity_type.name == "vhost"
-    return (hostname, f"vhost/{hostname}") if is_name and hostname else ()
+def _with_hostname(given: Given) -> Given:
+    """Return the attributes of a new vhost with its hostname, which `id` or `name` may give.
+
+    Dispatch's tools send these names; the hostname comes first.
+    """
+    names = (given.get("hostname"), given.get("id"), given.get("name"))
+    hostname = next((each for each in names if each is not None), None)
+    others = {key: value for key, value in given.items() if key not in ("id", "name")}
+    if isinstance(hostname, str):
+        hostname = hostname.removeprefix("vhost/")
+    return others if hostname is None else {**others, "hostname": hostname}
 
 
 def changed_settings(entity_type: AnyEntityType, settings: Any, given: Given) -> object:

@@ -308,7 +308,10 @@ async def test_bodies_that_are_hard_to_read_are_answered_and_the_next_is_too() -
 @asynccontextmanager
 async def shared() -> AsyncIterator[tuple[str, str]]:
     """Run a router for tenants and others; yield the URLs of its two listeners."""
-    listeners = (ListenerSettings(port=0, multi_tenant=True), ListenerSettings(port=0, name="all"))
+    listeners = (
+        ListenerSettings(port=0, multi_tenant=True, management="trusted"),
+        ListenerSettings(port=0, name="all"),
+    )
     async with running_node(configured(listeners=listeners)) as running:
         one, other = (f"amqp://127.0.0.1:{port}" for _, port in running.addresses)
         yield one, other

@@ -74,7 +74,7 @@ async def test_what_the_policy_decides() -> None:
 
 
 async def test_the_address_of_a_tenant() -> None:
-    configuration = configured(multi_tenant=True, policy_vhost="example.com")
+    configuration = configured(multi_tenant=True, policy_vhost="example.com", management="trusted")
     async with running_node(configuration) as running:
         told = await explained(running, "orders", "send", user="ann", vhost="another")
         assert (told["tenant"], told["address"]) == ("example.com", "example.com/orders")

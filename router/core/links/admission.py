@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from router.amqp.constants import Condition
 from router.amqp.performatives import Coordinator, Source
+from router.amqp.types import Symbol
 from router.core.addresses import phases
 from router.core.addresses.access import Access, LinkRequest
 from router.core.addresses.link_origins import ASKED_ADDRESS
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from router.engine.link import Link
 
 _EMPTY = Source()
+# How much of a capability is kept, which says more than whether it is one of waypoints.
+_SHOWN = 16
 # A detach takes as much time as several steps of examining links.
 _WORK_OF_A_DETACH = 8
 
@@ -81,7 +84,10 @@ def request_of(forwarder: Core, link: Link) -> LinkRequest:
         text = ""
     name = None if text is None else forwarder.table.own_name(address_name(text))
     # the request is kept, and a peer may name any number of other capabilities
-    capabilities = tuple(dict.fromkeys(phases.granted_capabilities(terminus)))
+    asked_for = terminus.capabilities
+    waypoint = next((each[:_SHOWN] for each in asked_for if each.startswith(phases.WAYPOINT)), None)
+    fallback = phases.FALLBACK_CAPABILITY if phases.is_fallback(terminus) else None
+    capabilities = tuple(Symbol(each) for each in (waypoint, fallback) if each is not None)
     return LinkRequest(is_sender, name, is_dynamic=terminus.dynamic, capabilities=capabilities)
 
 

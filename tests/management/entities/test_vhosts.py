@@ -96,7 +96,6 @@ async def test_its_name_may_be_given(name: str) -> None:
 @pytest.mark.parametrize(
     ("attributes", "refusal"),
     [
-        ({"hostname": "h", "name": "other"}, "name cannot be set"),
         ({}, "is missing"),
         ({"hostname": "h", "groups": {"g": {"userz": "x"}}}, "groups"),
         ({"hostname": "h", "groups": {"g": {"maxSenders": "many"}}}, "groups"),
@@ -104,7 +103,7 @@ async def test_its_name_may_be_given(name: str) -> None:
         ({"hostname": "h", "groups": {"g": 5}}, "groups"),
         ({"hostname": "$default"}, "Name conflicts"),
     ],
-    ids=["name", "no-host", "unknown", "number", "text", "group", "taken"],
+    ids=["no-host", "unknown", "number", "text", "group", "taken"],
 )
 async def test_what_is_wrong_is_refused(attributes: dict[str, Any], refusal: str) -> None:
     async with running_node(CONFIGURATION) as running, connect_management(url(running)) as manage:
