@@ -15,6 +15,7 @@ from router.core.addresses.table import address_name
 from router.core.deliveries import fallbacks, redelivery, source_outcomes
 from router.core.links import (
     admission,
+    cbs,
     control_links,
     detach,
     resuming,
@@ -25,6 +26,7 @@ from router.core.links import (
 )
 from router.core.model import own_links
 from router.core.model.address import HERE, MESH, NO_TREE, Consumer, Producer
+from router.core.routers.names import MANAGEMENT_NODE
 from router.engine import attaching, opening
 from router.engine.events import (
     ConnectionClosed,
@@ -55,10 +57,12 @@ def event_received(forwarder: Core, connection: Connection, event: object) -> No
         attach_received(forwarder, connection, event.link)
     elif isinstance(event, LinkDetached):
         admission.link_ended(event.link)
+        forwarder.reply_nodes.link_ended(event.link)
         detach.link_lost(forwarder, event.link, event)
         own_links.link_detached(forwarder, event)
     elif isinstance(event, LinkRefused):
         admission.link_ended(event.link)
+        forwarder.reply_nodes.link_ended(event.link)
     elif isinstance(event, LinkAttached):
         own_links.link_attached(forwarder, event.link)
     elif isinstance(event, SessionBegun):
@@ -68,6 +72,7 @@ def event_received(forwarder: Core, connection: Connection, event: object) -> No
         own_links.session_ended(forwarder, event)
     elif isinstance(event, ConnectionClosed):
         forwarder.suspended.connection_closed(forwarder, connection)
+        forwarder.reply_nodes.connection_closed(connection)
         if connection.access is not None:
             connection.access.closed()
     elif isinstance(event, OpenReceived):
@@ -88,6 +93,10 @@ def attach_received(forwarder: Core, connection: Connection, link: Link) -> None
     try:
         if control_links.is_control(link):
             forwarder.on_control(link)
+            return
+        claims_node = cbs.node_of(connection)
+        if claims_node is not None and cbs.is_to_node(link):
+            claims_node.attach_received(forwarder, link)
             return
         admission.admit(forwarder, link)
         holder = stealing.link_to_replace(forwarder, link)
@@ -324,12 +333,18 @@ def _enter(
     if not asked:
         raise AmqpError(Condition.INVALID_FIELD, "a source or target needs an address", Scope.LINK)
     connection = link.session.connection
-    text = tenants.inside(forwarder.table, connection, asked, is_sender=is_sender)
+    if cbs.is_entity_management(connection, address_name(asked)):
+        text = MANAGEMENT_NODE
+    else:
+        text = tenants.inside(forwarder.table, connection, asked, is_sender=is_sender)
     elsewhere = forwarder.table.redirect_link(text, is_sender=is_sender)
     if elsewhere is not None:
         raise elsewhere
     is_own = connection.settings.is_own
-    is_answered = forwarder.table.is_own_node(text) or forwarder.network.is_answered_elsewhere(text)
+    is_own_node = forwarder.table.is_own_node(text)
+    if is_own_node and not (is_sender or is_own) and connection.settings.management != "none":
+        return asked, forwarder.reply_nodes.make(forwarder, link, asked)
+    is_answered = is_own_node or forwarder.network.is_answered_elsewhere(text)
     if not is_sender and not is_own and is_answered:
         raise AmqpError(
             Condition.NOT_ALLOWED, f"only the router itself may receive from {asked}", Scope.LINK
