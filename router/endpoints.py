@@ -29,6 +29,7 @@ from router.config.users import Users
 from router.engine.connection import Connection
 from router.net.arrivals import accept_fairly
 from router.net.authentication import Authenticator
+from router.net.claims.verifier import LoadedClaims, load_all, renew
 from router.net.connectors import AmqpConnector
 from router.net.listeners import AmqpListener, bind_sockets, close_sockets, read_users
 from router.net.redirect_chain import place_of, redirect_objection
@@ -113,6 +114,7 @@ class Prepared:
     secured: list[tuple[RunningListener, ServerTls]] = attrs.Factory(list)
     profiles: Mapping[str, SslProfileSettings] = attrs.Factory(dict)
     expiries: Mapping[str, float] = attrs.Factory(dict)
+    claims: Mapping[str, LoadedClaims] = attrs.Factory(dict)
     connectors: tuple[ConnectorSettings, ...] = ()
 
     def discard(self) -> None:
@@ -160,8 +162,9 @@ class Endpoints:
         """Bind the sockets and read the files that a new configuration needs.
 
         Raises `OSError` if a socket cannot be bound,
-        `router.config.mistakes.InvalidConfiguration` if a users file is invalid, and
-        `router.net.tls.contexts.ProfileUnusable` if a TLS profile is.
+        `router.config.mistakes.InvalidConfiguration` if a users file is invalid,
+        `router.net.tls.contexts.ProfileUnusable` if a TLS profile is, and
+        `router.net.claims.verifier.ClaimsUnusable` if keys of claims are.
         """
         prepared = Prepared(connectors=wanted.connectors)
         prepared.profiles = {str(each.name): each for each in wanted.ssl_profiles}
@@ -186,6 +189,8 @@ class Endpoints:
                     standing = await self._open(listener, givers, tls)
                     prepared.opened.append(standing)
                 prepared.listeners[listener.name] = standing
+            if wanted.claims:
+                prepared.claims = await trio.to_thread.run_sync(load_all, wanted)
             if prepared.profiles:
                 prepared.expiries = await trio.to_thread.run_sync(
                     certificate_expiries, wanted.ssl_profiles
@@ -237,6 +242,7 @@ class Endpoints:
             listener.authenticator = Authenticator(users)
         for standing, tls in prepared.secured:
             standing.renew_tls(tls)
+        renew(self._hub.claims, prepared.claims)
         self.profiles = prepared.profiles
         self._hub.certificate_expiries = prepared.expiries
         self.listeners = prepared.listeners

@@ -12,6 +12,7 @@ from typing import Final
 
 from router.config.address_checks import ADDRESS_CHECKS
 from router.config.auto_link_checks import AUTO_LINK_CHECKS
+from router.config.claims_checks import CLAIMS_CHECKS
 from router.config.connector_checks import CONNECTOR_CHECKS
 from router.config.container_checks import CONTAINER_CHECKS
 from router.config.exchange_checks import EXCHANGE_CHECKS
@@ -390,4 +391,5 @@ _CHECKS: Final[tuple[Check, ...]] = (
     *NETWORK_CHECKS,
     *PLUGIN_CHECKS,
     *SSL_CHECKS,
+    *CLAIMS_CHECKS,
 )

@@ -10,6 +10,7 @@ import socket
 from collections.abc import Callable, Iterable
 from typing import Final
 
+import attrs
 import structlog
 import trio
 
@@ -19,8 +20,9 @@ from router.amqp.message import AmqpValue, Header, Message, Properties, encode_m
 from router.amqp.types import Int
 from router.client import ClientError, ReceivedMessage, Sender
 from router.client.connection import connect_over
-from router.core.addresses.management_access import CHANGE
+from router.core.addresses.management_access import CHANGE, NONE
 from router.errors import AmqpError
+from router.management import azure
 from router.management.access import (
     MAX_CHANGE_BYTES,
     MAX_READ_BYTES,
@@ -55,6 +57,8 @@ REQUEST_CREDIT: Final = 50
 ANSWER_TTL_MS: Final = 10_000
 # Delay before connecting again after the connection was lost.
 RECONNECT_DELAY_S: Final = 1.0
+# Properties that some clients of Azure send as binary instead of as a string.
+BINARY_TEXTS: Final = ("operation", "type", "name", "partition")
 # First octets of an amqp-value section (section 3.2.8).
 AMQP_VALUE: Final = bytes((0x00, 0x53, Descriptor.AMQP_VALUE))
 
@@ -125,7 +129,7 @@ class Agent:
         except AmqpError as error:
             received.reject(str(error.condition), error.description)
             return
-        reply_to = None if message.properties is None else message.properties.reply_to
+        reply_to = self._reply_to(message, requester)
         if not reply_to:
             received.reject(Condition.INVALID_FIELD, "a request needs a reply-to")
             return
@@ -134,18 +138,31 @@ class Agent:
             received.reject(Condition.RESOURCE_LIMIT_EXCEEDED, reason)
             return
         received.accept()
-        payload = await self._answered(message, requester)
+        payload = await self._answered(message, requester, reply_to)
         await sender.wait_for_room()
         now = trio.current_time()
         self._unsettled_answers.add(sender.send_nowait(payload), reply_to, len(payload), now)
 
+    def _reply_to(self, message: Message, requester: Requester) -> str | None:
+        """Return where the answer to a request goes; None if the request does not say it.
+
+        That is a receiver of the same connection whose source is the management node, if the
+        reply-to names one (`router.core.addresses.reply_nodes`).
+        """
+        asked = None if message.properties is None else message.properties.reply_to
+        number = requester.connection
+        pump = None if number is None else self.router.observed.pumps.get(number)
+        if pump is None:
+            return asked
+        nodes = self.router.observed.forwarder.reply_nodes
+        return nodes.find(pump.connection, asked or "") or asked
+
     def _rights(self, requester: Requester) -> str:
         return rights_of(self.router.observed.pumps, requester)
 
-    async def _answered(self, message: Message, requester: Requester) -> memoryview:
+    async def _answered(self, message: Message, requester: Requester, reply_to: str) -> memoryview:
         """Return the encoded answer to a request. If an exception is raised, the status is 500."""
-        properties = message.properties
-        assert properties is not None
+        properties = attrs.evolve(message.properties or Properties(), reply_to=reply_to)
         request = request_of(message, requester)
         try:
             answered = await self._allowed(request)
@@ -168,7 +185,13 @@ class Agent:
         """Perform a request if its sender has the right to it; return the answer or a refusal."""
         log.debug("management request", connection=request.connection, **request.subject)
         try:
-            requester = Requester(request.connection, request.may_change)
+            claims = azure.claims_of(self.router, request)
+            if claims is not None:
+                azure.check_claims(claims, request)
+            answered = azure.answer(self.router, request)
+            if answered is not None and self._rights(requester_in(request)) != NONE:
+                return answered
+            requester = requester_in(request)
             check(self.router.observed.pumps, requester, request.operation)
         except Refused as refused:
             return Answer({}, refused.status, refused.description)
@@ -178,11 +201,20 @@ class Agent:
         return await answer(self.router, request)
 
 
+def requester_in(request: Request) -> Requester:
+    """Return the sender of a request."""
+    return Requester(request.connection, request.may_change)
+
+
 def request_of(message: Message, requester: Requester = UNKNOWN_REQUESTER) -> Request:
     """Return the request in a message. A body that is not an amqp-value is read as None."""
     body = message.body[0] if message.body else None
     value = body.value if isinstance(body, AmqpValue) else None
-    properties = message.application_properties or {}
+    properties = dict(message.application_properties or {})
+    for name in BINARY_TEXTS:
+        text = properties.get(name)
+        if isinstance(text, bytes):
+            properties[name] = text.decode("utf-8", "replace")
     return Request(properties, value, requester.connection, requester.may_change)
 
 

@@ -22,10 +22,12 @@ from router.core.addresses.rules import AddressRule
 from router.core.addresses.table import address_name
 from router.core.link_routes.route_outlets import LinkRouteRule
 from router.core.links.auto_links import AutoLinkRule
+from router.core.links.cbs import CAPABILITY as CBS
 from router.core.routers.membership import INTER_ROUTER, ROLES, Membership
 from router.engine.settings import ConnectionSettings
 
 PRODUCT = "trioute"
+OFFERED = ("ANONYMOUS-RELAY",)
 # Reading from a peer stops once this much output waits for it. Deliveries stop far below that
 # (`router.engine.outbox`), so only replies reach it: to attaches, begins and echo requests.
 UNSENT_LIMIT_BYTES = 2 * 1024 * 1024
@@ -99,6 +101,7 @@ def listener_settings(
         sasl_mechanisms=mechanisms,
         sasl_required=listener.authenticate_peer,
         plain_needs_tls=not listener.allow_insecure_authentication,
+        offered_capabilities=OFFERED if listener.claims is None else (*OFFERED, CBS),
     )
 
 

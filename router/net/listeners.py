@@ -171,6 +171,8 @@ class AmqpListener:
             None if tls is None else tls.channel(),
             tls,
         )
+        if self.listener.claims is not None:
+            pump.claims = self.hub.claims.get(self.listener.claims)
         pump.log.debug("connection accepted", listener=self.listener.name)
         self._unopened.watch(pump)
         try:

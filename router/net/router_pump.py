@@ -11,6 +11,7 @@ import trio
 
 from router.amqp.constants import Condition
 from router.amqp.performatives import Error
+from router.core.links import cbs
 from router.engine import events, sasl
 from router.engine.connection import Connection
 from router.errors import AmqpError
@@ -22,6 +23,7 @@ from router.net.pump import Pump
 from router.net.tls.channel import Security
 
 if TYPE_CHECKING:
+    from router.net.claims.verifier import LiveClaims
     from router.net.router_hub import RouterHub
     from router.net.scram import ScramClientLogin
     from router.net.tls.channel import TlsChannel
@@ -75,6 +77,8 @@ class RouterPump(Pump):
         self.observer: Callable[[object], None] | None = None
         # the error with which the peer closed, if any
         self.close_error: Error | None = None
+        # verifies the tokens that the peer puts at `$cbs`; None if it has no such node
+        self.claims: LiveClaims | None = None
         hub.pump_changed(self)
 
     def event_received(self, event: object) -> None:
@@ -89,6 +93,9 @@ class RouterPump(Pump):
         elif isinstance(event, LOGIN_EVENTS):
             assert self._nursery is not None
             self._nursery.start_soon(self._log_in, event)
+        elif isinstance(event, events.OpenReceived) and self.claims is not None:
+            # after the policy, whose rules apply as well
+            cbs.serve(self.connection, self.claims)
         elif isinstance(event, events.ConnectionOpened):
             self.opened.set()
             # the peer's container-id is known now, and a trace may select by it
@@ -99,6 +106,13 @@ class RouterPump(Pump):
                 self.close_error = event.error
         if not self.connection.settings.is_own:
             log_event(self.log, self.link_log, event, self.connection.user)
+
+    def _tick(self) -> None:
+        super()._tick()
+        if self.claims is not None:
+            node = cbs.node_of(self.connection)
+            if node is not None:
+                node.tick(self.hub.forwarder)
 
     def secured(self, channel: TlsChannel) -> None:
         """Note the peer's user, and what TLS has agreed on."""

@@ -234,9 +234,7 @@ class Claims:
 
         Clients of Azure ask for them with the token that they send or receive with.
         """
-        return (
-            not self.is_required or self.covers(name, ANY) or self.covers(name + MANAGEMENT, ANY)
-        )
+        return not self.is_required or self.covers(name, ANY) or self.covers(name + MANAGEMENT, ANY)
 
     def link_refusal(self, access: Access, request: LinkRequest) -> AmqpError | None:
         """Return why a peer may not attach a link, at link scope; None if it may."""

@@ -185,9 +185,7 @@ class CbsNode:
         or else on the connection.
         """
         ends = [
-            each
-            for each in self._links
-            if isinstance(each, OutgoingLink) and each.is_attached()
+            each for each in self._links if isinstance(each, OutgoingLink) and each.is_attached()
         ]
         named = [
             each
