@@ -8,12 +8,14 @@ compared character by character. `router.core.links.cbs` takes tokens from peers
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import attrs
 
 from router.amqp.constants import Condition
+from router.core.addresses.table import address_name
 from router.core.addresses.tenants import ROUTERS_NAMES
 from router.core.routers.names import MANAGEMENT, MANAGEMENT_NODE
 from router.errors import AmqpError, Scope
@@ -38,6 +40,7 @@ TOKEN_BYTES: Final = 512
 PATH_BYTES: Final = 256
 # How much of an address an error shows.
 _MOST_SHOWN: Final = 255
+_AUTHORITY: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/]*", re.ASCII)
 _DYNAMIC: Final = "/temp."
 
 
@@ -270,6 +273,12 @@ class Claims:
         else:
             is_allowed = self.covers(name, right)
         return None if is_allowed else _unauthorized(right, name)
+
+
+def path_in(audience: str) -> str:
+    """Return the path in an audience: an address, or a URL of any scheme, host and port."""
+    found = _AUTHORITY.match(audience)
+    return address_name(audience if found is None else audience[found.end() :])
 
 
 def covering_paths(name: str) -> Iterator[str]:

@@ -187,6 +187,7 @@ def _accept_receiver(forwarder: Core, link: OutgoingLink, holder: Link | None) -
         forwarder.sources.rejects_unconfirmed and remote.snd_settle_mode == SenderSettleMode.SETTLED
     )
     consumer.side = forwarder.network.side_of(connection)
+    cbs.give_long_tags(link)
     link.owner = consumer
     link.outcome_terms = agreed
     resumed = resuming.resume_terminus(forwarder, link, holder, address)
@@ -278,6 +279,7 @@ def _accept_sender(
         text, address = _enter(forwarder, link, target, is_sender=True)
     producer = Producer(link, address, capacity)
     producer.is_fallback = phases.is_fallback(target)
+    cbs.tolerate_overdraft(link)
     producer.side = link.side = forwarder.network.side_of(connection)
     if producer.side == MESH:
         # an edge's interior router has already sent its multicasts along its trees
@@ -303,6 +305,7 @@ def _accept_sender(
         remote.source if remote.source is not None else Source(),
         granted,
         max_message_size=0 if access is None else access.max_message_size,
+        rcv_settle_mode=cbs.settle_mode_for(link),
         unsettled=told.unsettled,
         incomplete_unsettled=told.is_incomplete,
     )

@@ -55,7 +55,10 @@ MAX_NAME_CHARS: Final = 2048
 MAX_LINKS: Final = 16
 # The work of checking a token, as a number of frames: at most four are checked in a turn.
 WORK: Final = 8192
+# How many messages a client may send without credit, each time that it is granted credit.
+OVERDRAFT: Final = 10_000
 TAG_BYTES: Final = 8
+LOCK_BYTES: Final = 16
 ACCEPTED = int(Descriptor.ACCEPTED)
 REJECTED = int(Descriptor.REJECTED)
 OK: Final = 200
@@ -128,6 +131,34 @@ def is_entity_management(connection: Connection, name: str) -> bool:
     The router answers there only for connections with a `$cbs` node.
     """
     return node_of(connection) is not None and name.endswith(MANAGEMENT) and name[0] not in "$_"
+
+
+def tolerate_overdraft(link: IncomingLink) -> None:
+    """Let a sender exceed its credit somewhat, if its connection has a `$cbs` node.
+
+    Azure's clients in Python send without credit. What they send waits, within the limits of the
+    session's window and of held octets.
+    """
+    if node_of(link.session.connection) is not None:
+        link.overdraft = link.least_overdraft = OVERDRAFT
+
+
+def settle_mode_for(link: IncomingLink) -> ReceiverSettleMode | None:
+    """Return the rcv-settle-mode for a sender whose connection has a `$cbs` node, otherwise None.
+
+    Azure's clients in Python ask for the mode second, but await a settlement as with first.
+    """
+    is_azures = node_of(link.session.connection) is not None
+    return ReceiverSettleMode.FIRST if is_azures else None
+
+
+def give_long_tags(link: OutgoingLink) -> None:
+    """Send deliveries with tags of 16 octets, if the link's connection has a `$cbs` node.
+
+    Azure's clients read the tag of a message as the UUID of its lock.
+    """
+    if node_of(link.session.connection) is not None:
+        link.own_tag_bytes = LOCK_BYTES
 
 
 class CbsNode:

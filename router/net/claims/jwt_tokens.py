@@ -13,8 +13,7 @@ from typing import Any, Final
 
 import attrs
 
-from router.core.addresses.claims import ANY, RIGHTS, Grant, TokenRefused, VerifiedToken
-from router.core.addresses.table import address_name
+from router.core.addresses.claims import ANY, RIGHTS, Grant, TokenRefused, VerifiedToken, path_in
 from router.errors import ConfigurationError
 
 # Limits of what checking one token costs: how many keys are tried, and of what size.
@@ -156,7 +155,7 @@ def _grants(value: object, claim: str) -> Iterator[Grant]:
     for path, right in _entries(value, claim):
         if len(path) > LONGEST_PATH or not path.isprintable():
             raise TokenRefused(401, f"an address in the JWT's claim {claim} is too long or invalid")
-        name = "" if path == ALL else address_name(path)
+        name = "" if path == ALL else path_in(path)
         if not name and path != ALL:
             raise TokenRefused(401, f"an entry of the JWT's claim {claim} names no address")
         rights[name] = rights.get(name, 0) | right

@@ -18,8 +18,7 @@ from urllib.parse import unquote
 
 import attrs
 
-from router.core.addresses.claims import Grant, TokenRefused, VerifiedToken
-from router.core.addresses.table import address_name
+from router.core.addresses.claims import Grant, TokenRefused, VerifiedToken, path_in
 
 PREFIX: Final = "SharedAccessSignature "
 _FIELDS: Final = ("sr", "sig", "se", "skn")
@@ -77,7 +76,7 @@ class SasKeys:
         audience = _decoded(fields["sr"])
         if not audience.isprintable() or len(audience) > _LONGEST_PATH:
             raise TokenRefused(401, "the audience (sr) of the SAS token is no address")
-        path = address_name(audience)
+        path = path_in(audience)
         return VerifiedToken((Grant(path, key.rights),), lifetime_s, audience, key.name)
 
 

@@ -12,8 +12,13 @@ import attrs
 from router.config.claims import ClaimsSettings, SharedAccessKeySettings
 from router.config.model import Configuration
 from router.config.secret import Secret, SecretUnavailable
-from router.core.addresses.claims import RIGHTS, TokenRefused, VerifiedToken, covering_paths
-from router.core.addresses.table import address_name
+from router.core.addresses.claims import (
+    RIGHTS,
+    TokenRefused,
+    VerifiedToken,
+    covering_paths,
+    path_in,
+)
 from router.core.links.cbs import SUPPORTED
 from router.errors import ConfigurationError
 from router.net.claims.jwt_tokens import (
@@ -70,7 +75,7 @@ class LoadedClaims:
             ]
             raise TokenRefused(400, f"the token is none of the accepted: {', '.join(accepted)}")
         if audience is not None:
-            name = address_name(audience)
+            name = path_in(audience)
             if not covers_audience(verified, covering_paths(name)):
                 raise TokenRefused(401, "the token does not cover the audience (name)")
         lifetime_s = min(verified.lifetime_s, LONGEST_LIFETIME_S)
