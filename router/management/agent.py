@@ -162,11 +162,12 @@ class Agent:
 
     async def _answered(self, message: Message, requester: Requester, reply_to: str) -> memoryview:
         """Return the encoded answer to a request. If an exception is raised, the status is 500."""
-        properties = attrs.evolve(message.properties or Properties(), reply_to=reply_to)
+        given = message.properties or Properties()
+        properties, is_azures = attrs.evolve(given, reply_to=reply_to), reply_to != given.reply_to
         request = request_of(message, requester)
         try:
             answered = await self._allowed(request)
-            payload = await encode_answer(properties, answered)
+            payload = await encode_answer(properties, answered, is_azures=is_azures)
         # log any error: it must not affect the next request
         except Exception as defect:
             log.exception("management request failed", connection=requester.connection)
@@ -218,19 +219,29 @@ def request_of(message: Message, requester: Requester = UNKNOWN_REQUESTER) -> Re
     return Request(properties, value, requester.connection, requester.may_change)
 
 
-async def encode_answer(asked: Properties, answered: Answer) -> memoryview:
+async def encode_answer(
+    asked: Properties, answered: Answer, *, is_azures: bool = False
+) -> memoryview:
     """Encode the answer to a request; `asked` has the properties of the request's message.
+
+    With `is_azures`, the status is there in both spellings that clients of Azure look for.
 
     Many rows are encoded a few at a time, and other tasks run in between.
     """
     correlation_id = asked.message_id if asked.correlation_id is None else asked.correlation_id
+    status: dict[str, object] = {
+        "statusCode": Int(answered.status),
+        "statusDescription": answered.description,
+    }
+    if is_azures:
+        status |= {
+            "status-code": Int(answered.status),
+            "status-description": answered.description,
+        }
     head = Message(
         header=Header(ttl=ANSWER_TTL_MS),
         properties=Properties(to=asked.reply_to, correlation_id=correlation_id),
-        application_properties={
-            "statusCode": Int(answered.status),
-            "statusDescription": answered.description,
-        },
+        application_properties=status,
     )
     encoded = bytearray(encode_message(head) + AMQP_VALUE)
     await _encode_body(encoded, answered.body)

@@ -2,7 +2,7 @@
 
 A token gives rights at paths. A path covers the address that is equal to it, and every address that
 continues it with `/` and more; the empty path covers all addresses. Paths and addresses are
-compared character by character. `router.core.links.cbs` takes tokens from peers, and a
+compared character by character, except for words that Azure's clients write in several ways. `router.core.links.cbs` takes tokens from peers, and a
 `TokenVerifier` checks them. Nothing here runs per message.
 """
 
@@ -41,6 +41,8 @@ PATH_BYTES: Final = 256
 # How much of an address an error shows.
 _MOST_SHOWN: Final = 255
 _AUTHORITY: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/]*", re.ASCII)
+# Parts of addresses between the names of a hub or topic and of what belongs to it.
+_WORDS: Final = frozenset({"consumergroups", "partitions", "subscriptions"})
 _DYNAMIC: Final = "/temp."
 
 
@@ -278,7 +280,13 @@ class Claims:
 def path_in(audience: str) -> str:
     """Return the path in an audience: an address, or a URL of any scheme, host and port."""
     found = _AUTHORITY.match(audience)
-    return address_name(audience if found is None else audience[found.end() :])
+    return _spelt(address_name(audience if found is None else audience[found.end() :]))
+
+
+def _spelt(path: str) -> str:
+    """Return a path in which Azure's words are in lower case, as some of its clients write them."""
+    parts = path.split("/")
+    return "/".join(each.lower() if each.lower() in _WORDS else each for each in parts)
 
 
 def covering_paths(name: str) -> Iterator[str]:
@@ -292,6 +300,8 @@ def covering_paths(name: str) -> Iterator[str]:
         and name.count("/") < MOST_PARTS
         and not {"", ".", ".."} & set(name.split("/"))
     )
+    if is_plain:
+        name = _spelt(name)
     while is_plain and name:
         yield name
         name = name.rpartition("/")[0]

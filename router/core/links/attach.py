@@ -213,6 +213,8 @@ def _accept_receiver(forwarder: Core, link: OutgoingLink, holder: Link | None) -
     )
     suspended.remember(link.terminus, granted)
     mode = remote.snd_settle_mode
+    if cbs.never_settles(link):
+        mode = SenderSettleMode.SETTLED
     attaching.accept(
         link,
         granted,

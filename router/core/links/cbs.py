@@ -152,6 +152,18 @@ def settle_mode_for(link: IncomingLink) -> ReceiverSettleMode | None:
     return ReceiverSettleMode.FIRST if is_azures else None
 
 
+def never_settles(link: OutgoingLink) -> bool:
+    """Return whether a receiver never settles what it gets, as Azure's clients of event hubs.
+
+    They receive from the partitions of a hub, on connections with a `$cbs` node.
+    """
+    if node_of(link.session.connection) is None:
+        return False
+    source = link.remote_attach.source
+    name = address_name(getattr(source, "address", None) or "").lower()
+    return "/consumergroups/" in name and "/partitions/" in name
+
+
 def give_long_tags(link: OutgoingLink) -> None:
     """Send deliveries with tags of 16 octets, if the link's connection has a `$cbs` node.
 
