@@ -306,7 +306,7 @@ def _accept_sender(
         link,
         remote.source if remote.source is not None else Source(),
         granted,
-        max_message_size=0 if access is None else access.max_message_size,
+        max_message_size=0 if access is None else cbs.max_message_size(access),
         rcv_settle_mode=cbs.settle_mode_for(link),
         unsettled=told.unsettled,
         incomplete_unsettled=told.is_incomplete,

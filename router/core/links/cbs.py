@@ -59,6 +59,8 @@ WORK: Final = 8192
 OVERDRAFT: Final = 10_000
 TAG_BYTES: Final = 8
 LOCK_BYTES: Final = 16
+# As with Azure's largest queues.
+AZURES_MAX_MESSAGE_BYTES: Final = 100 * 1024 * 1024
 ACCEPTED = int(Descriptor.ACCEPTED)
 REJECTED = int(Descriptor.REJECTED)
 OK: Final = 200
@@ -162,6 +164,16 @@ def never_settles(link: OutgoingLink) -> bool:
     source = link.remote_attach.source
     name = address_name(getattr(source, "address", None) or "").lower()
     return "/consumergroups/" in name and "/partitions/" in name
+
+
+def max_message_size(access: Access) -> int:
+    """Return the max-message-size for a peer's sender; 0 means that there is no limit.
+
+    Azure's clients in JavaScript cannot make a batch without a limit.
+    """
+    if access.claims is None:
+        return access.max_message_size
+    return access.max_message_size or AZURES_MAX_MESSAGE_BYTES
 
 
 def give_long_tags(link: OutgoingLink) -> None:
