@@ -18,6 +18,7 @@ from router.amqp.constants import Condition
 from router.core.addresses.table import address_name
 from router.core.addresses.tenants import ROUTERS_NAMES
 from router.core.routers.names import MANAGEMENT, MANAGEMENT_NODE
+from router.engine.account import text_bytes
 from router.errors import AmqpError, Scope
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ class Claims:
     def octets_of(self, name: str) -> int:
         """Return the octets of the token with this name; 0 if there is none."""
         found = self._tokens.get(name)
-        return 0 if found is None else found[0].octets
+        return 0 if found is None else octets_for(name, found[0])
 
     def put(self, name: str, token: VerifiedToken, now: float) -> bool:
         """Keep a token under a name; return whether it replaces another one.
@@ -275,6 +276,11 @@ class Claims:
         else:
             is_allowed = self.covers(name, right)
         return None if is_allowed else _unauthorized(right, name)
+
+
+def octets_for(name: str, token: VerifiedToken) -> int:
+    """Return about how many octets a token takes that is kept under a name."""
+    return token.octets + text_bytes(name)
 
 
 def path_in(audience: str) -> str:

@@ -24,7 +24,7 @@ from router.amqp.message import AmqpValue, Data, Message, Properties, decode_mes
 from router.amqp.performatives import Source, Target
 from router.amqp.types import Int
 from router.core.addresses.access import Access
-from router.core.addresses.claims import Claims, TokenRefused, TokenVerifier
+from router.core.addresses.claims import Claims, TokenRefused, TokenVerifier, octets_for
 from router.core.addresses.link_origins import ANONYMOUS
 from router.core.addresses.table import address_name
 from router.core.links import admission
@@ -259,8 +259,7 @@ class CbsNode:
         try:
             verified = claims.verifier.verify(kind, token, audience)
             name = f"n:{audience}" if audience is not None else f"s:{verified.subject}"
-            # the name is kept as well
-            octets = verified.octets + 4 * len(name) - self._charged(name)
+            octets = octets_for(name, verified) - claims.octets_of(name)
             refusal = connection.account.refusal(max(0, octets))
             if refusal is not None:
                 raise TokenRefused(403, refusal.description)
@@ -280,15 +279,11 @@ class CbsNode:
     def delete(self, forwarder: Core, audience: str) -> None:
         """Forget a token; raise TokenRefused with 404 if there is none for the audience."""
         connection, name = self.connection, f"n:{audience}"
-        octets = self._charged(name)
+        octets = self.claims.octets_of(name)
         if not self.claims.delete(name, connection.turn.now):
             raise TokenRefused(404, "there is no token with this name")
         connection.account.release(TOKENS, octets)
         admission.recheck(forwarder, connection)
-
-    def _charged(self, name: str) -> int:
-        octets = self.claims.octets_of(name)
-        return octets + 4 * len(name) if octets else 0
 
     def tick(self, forwarder: Core) -> None:
         """Do what is due at the time `turn.now`.
