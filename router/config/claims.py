@@ -23,10 +23,6 @@ ASYMMETRIC: Final = tuple(each for each in get_args(Algorithm) if not each.start
 LONGEST_LEEWAY_S: Final = 600
 
 
-def _own_name(self: SharedAccessKeySettings) -> str | None:
-    return self.name
-
-
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class SharedAccessKeySettings:
     """A key that peers sign shared access signatures (SAS tokens) with, as clients of Azure do."""
@@ -41,7 +37,7 @@ class SharedAccessKeySettings:
         ),
     )
     key_name: str | None = attrs.field(
-        default=attrs.Factory(_own_name, takes_self=True),
+        default=None,
         metadata=setting(
             kinds.text(256, spaces=False),
             "The name of the key in tokens (skn), which a connection string calls "
@@ -75,6 +71,11 @@ class SharedAccessKeySettings:
             "and below it: to send (Send), to receive (Listen), to manage the router (Manage).",
         ),
     )
+
+    @property
+    def name_in_tokens(self) -> str:
+        """Return the name of the key in tokens."""
+        return self.key_name or self.name or ""
 
 
 @attrs.frozen(kw_only=True, field_transformer=checked)

@@ -45,12 +45,12 @@ def _missing_keys(configuration: Configuration, _: Data) -> Iterator[Finding]:
 def _claims(configuration: Configuration, data: Data) -> Iterator[Finding]:
     keys = {each.name: each for each in configuration.shared_access_keys}
     for index, each in enumerate(configuration.claims):
-        taken: dict[str | None, str] = {}
+        taken: dict[str, str] = {}
         for name in each.shared_access_keys:
             if name not in keys:
                 yield _unknown("claims", index, "sharedAccessKeys", name, "sharedAccessKey", keys)
                 continue
-            first = taken.setdefault(keys[name].key_name, name)
+            first = taken.setdefault(keys[name].name_in_tokens, name)
             if first != name:
                 yield Finding(
                     ("claims", index, "sharedAccessKeys"),

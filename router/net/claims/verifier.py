@@ -168,7 +168,7 @@ def load_key(settings: SharedAccessKeySettings) -> SasKey:
                     "sharedAccessKey", str(settings.name), attribute, f"is unusable: {error}"
                 ) from None
     rights = sum(RIGHTS[each] for each in settings.rights)
-    return SasKey(str(settings.key_name), tuple(secrets), rights)
+    return SasKey(settings.name_in_tokens, tuple(secrets), rights)
 
 
 def _jwt_keys(settings: ClaimsSettings) -> Iterable[JwtKey]:
