@@ -46,7 +46,7 @@ def test_what_fits_together(text: str) -> None:
     ("text", "mistake"),
     [
         ("[[sharedAccessKey]]\nkey = 'z'", "sharedAccessKey[2].name: is missing"),
-        ("[[sharedAccessKey]]\nname = 'a'\nkey = 'z'", "sharedAccessKey[2].name: \"a\" is taken"),
+        ("[[sharedAccessKey]]\nname = 'a'\nkey = 'z'", 'sharedAccessKey[2].name: "a" is taken'),
         ("[[sharedAccessKey]]\nname = 'd'", "sharedAccessKey[2].key: is missing"),
         ("[[claims]]\nsharedAccessKeys = 'a'", "claims[0].name: is missing"),
         (CLAIMS + CLAIMS, 'claims[1].name: "c" is taken'),

@@ -20,7 +20,9 @@ KEY = "k3y"
 NOW = 1_800_000_000.0
 
 
-def sas(audience: str, *, key: str = KEY, name: str = "root", expiry: object = int(NOW) + 60) -> str:
+def sas(
+    audience: str, *, key: str = KEY, name: str = "root", expiry: object = int(NOW) + 60
+) -> str:
     """Return a shared access signature."""
     encoded = quote(audience, safe="")
     digest = hmac.digest(key.encode(), f"{encoded}\n{expiry}".encode(), "sha256")

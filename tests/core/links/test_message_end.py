@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from router.amqp.message import AmqpValue, Message, encode_message
+
 from support.in_memory import Router
 from support.tokens import Claimant, Verifier, answer_in
-
-from router.amqp.message import AmqpValue, Message, encode_message
 
 
 def test_a_message_in_many_frames_is_read_whole() -> None:

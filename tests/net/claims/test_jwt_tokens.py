@@ -44,9 +44,7 @@ GOOD: dict[str, Any] = {
     "sub": "me",
     "rights": ["send:orders", "listen:orders"],
 }
-EVERY = frozenset(
-    {"RS256", "RS384", "RS512", "PS256", "ES256", "EdDSA", "HS256", "HS384", "HS512"}
-)
+EVERY = frozenset({"RS256", "RS384", "RS512", "PS256", "ES256", "EdDSA", "HS256", "HS384", "HS512"})
 
 
 def rules(*keys: JwtKey, algorithms: frozenset[str] = EVERY, **fields: Any) -> JwtRules:
@@ -148,7 +146,9 @@ def test_keys_in_the_token_are_ignored() -> None:
 
 
 @pytest.mark.parametrize(
-    "header", [{"crit": ["exp"], "exp": 1}, {"b64": False, "crit": ["b64"]}, {"b64": False}], ids=repr
+    "header",
+    [{"crit": ["exp"], "exp": 1}, {"b64": False, "crit": ["b64"]}, {"b64": False}],
+    ids=repr,
 )
 def test_extensions_of_the_header_are_refused(header: dict[str, object]) -> None:
     assert refused(hs256(SECRET, GOOD, **header)).status in (400, 401)

@@ -54,9 +54,7 @@ def test_either_key_is_valid_while_they_are_exchanged() -> None:
 def test_what_is_not_signed_is_refused_in_the_same_words(token: str) -> None:
     error = refused(token)
     assert error.status == 401
-    assert error.description == (
-        "the SAS token is not signed with a key that is accepted here"
-    )
+    assert error.description == ("the SAS token is not signed with a key that is accepted here")
 
 
 @pytest.mark.parametrize(

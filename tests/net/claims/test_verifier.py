@@ -33,9 +33,7 @@ def configured(key: str = KEY, **fields: object) -> Configuration:
     }
     return attrs.evolve(
         listening(claims="c"),
-        shared_access_keys=(
-            SharedAccessKeySettings(name="root", key=Secret("literal", key)),
-        ),
+        shared_access_keys=(SharedAccessKeySettings(name="root", key=Secret("literal", key)),),
         claims=(ClaimsSettings(**{**given, **fields}),),  # type: ignore[arg-type]
     )
 
@@ -83,9 +81,7 @@ def test_simple_web_tokens_are_refused_by_name() -> None:
 
 
 def test_only_what_is_configured_is_accepted() -> None:
-    only_sas = live(
-        configured(hmac_key=None, audiences=(), algorithms=ClaimsSettings().algorithms)
-    )
+    only_sas = live(configured(hmac_key=None, audiences=(), algorithms=ClaimsSettings().algorithms))
     with pytest.raises(TokenRefused, match="SAS tokens"):
         only_sas.verify("jwt", hs256(SECRET.encode(), CLAIMS), None)
     only_jwt = live(configured(shared_access_keys=()))
@@ -158,7 +154,7 @@ async def test_a_router_offers_the_node_and_drops_who_puts_no_token() -> None:
 async def test_links_live_as_long_as_tokens_and_survive_a_reload() -> None:
     configuration = configured(leeway_seconds=0.0)
     async with running_node(configuration) as running, dialled(running.address) as peer:
-        running.node.hub.claims["c"]._wall_clock = lambda: NOW  # noqa: SLF001
+        running.node.hub.claims["c"]._wall_clock = lambda: NOW
         await peer.begin()
         await peer.attach_sender("$cbs", handle=0)
         await peer.transfer(0, request(sas("orders", expiry=int(NOW) + 3600)))
