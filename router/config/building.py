@@ -14,14 +14,16 @@ from typing import Any, TypeVar
 import attrs
 
 from router.config.checks import Check, find_contradictions, users_file_mistakes
+from router.config.claims import ClaimsSettings, SharedAccessKeySettings
 from router.config.mistakes import Data, Finding, Mistake, Path as DataPath, format_path
 from router.config.model import Configuration
 from router.config.plugin_classes import with_absolute_paths
 from router.config.positions import line_of
 from router.config.secret import Secret
+from router.config.ssl_profiles import SslProfileSettings
 from router.config.structure import structure, value_at
 
-Anchored = TypeVar("Anchored", bound=attrs.AttrsInstance)
+Anchored = TypeVar("Anchored", SslProfileSettings, SharedAccessKeySettings, ClaimsSettings)
 """Class of settings whose attributes may be paths of files."""
 
 

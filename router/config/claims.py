@@ -144,8 +144,7 @@ class ClaimsSettings:
         default=(),
         metadata=setting(
             kinds.names(1024, most=100),
-            "The audiences (aud) of which a JWT must name one.",
-            default="none; required if JWTs are accepted",
+            "The audiences (aud) of which a JWT must name one; required if JWTs are accepted.",
         ),
     )
     rights_claim: str = attrs.field(
@@ -185,4 +184,4 @@ class ClaimsSettings:
     @property
     def accepts_jwt(self) -> bool:
         """Return whether there is a key for JWTs."""
-        return not (self.jwks_file is self.public_key_file is self.hmac_key is None)
+        return any((self.jwks_file, self.public_key_file, self.hmac_key))

@@ -49,8 +49,12 @@ def log_event(
     elif isinstance(event, AutoLinkChanged):
         _auto_link(link_log, event)
     elif isinstance(event, TokenAccepted):
-        facts = {"audience": event.audience, "key": event.key}
-        log.info("token accepted", **facts, seconds=round(event.lifetime_s))
+        log.info(
+            "token accepted",
+            audience=event.audience,
+            key=event.key,
+            seconds=round(event.lifetime_s),
+        )
     elif isinstance(event, TokenNotAccepted):
         log.warning("token refused", audience=event.audience, reason=event.reason)
     elif isinstance(event, UplinkChanged):

@@ -79,6 +79,7 @@ class RouterPump(Pump):
         self.close_error: Error | None = None
         # verifies the tokens that the peer puts at `$cbs`; None if it has no such node
         self.claims: LiveClaims | None = None
+        self._core = hub.forwarder
         hub.pump_changed(self)
 
     def event_received(self, event: object) -> None:
@@ -112,7 +113,7 @@ class RouterPump(Pump):
         if self.claims is not None:
             node = cbs.node_of(self.connection)
             if node is not None:
-                node.tick(self.hub.forwarder)
+                node.tick(self._core)
 
     def secured(self, channel: TlsChannel) -> None:
         """Note the peer's user, and what TLS has agreed on."""

@@ -33,8 +33,7 @@ def mistakes(text: str) -> list[str]:
     [
         CLAIMS + '[[listener]]\nclaims = "c"',
         '[[claims]]\nname = "c"\njwksFile = "/x"\naudiences = "r"\nissuer = "i"',
-        '[[claims]]\nname = "c"\nsharedAccessKeys = "a"\nrequiredOf = "everyone"\n'
-        "tokenTimeoutSeconds = 0\nleewaySeconds = 0",
+        CLAIMS + 'requiredOf = "everyone"\ntokenTimeoutSeconds = 0\nleewaySeconds = 0',
     ],
     ids=["sas", "jwt", "all"],
 )

@@ -13,6 +13,7 @@ import attrs
 from router.amqp.message import AmqpValue, Message, Properties, decode_message, encode_message
 from router.core.addresses.claims import Grant, TokenRefused, VerifiedToken
 from router.core.links import cbs
+from router.engine.connection import Connection
 
 from support.in_memory import Client, ReceivingLink, Router, Sending, SendingLink
 
@@ -70,13 +71,17 @@ class Claimant:
     """Client in memory whose connection has a `$cbs` node."""
 
     def __init__(self, router: Router, verifier: Verifier, **settings: Any) -> None:
-        router.forwarder.on_open = lambda connection: cbs.serve(connection, verifier) and None
+        self.verifier = verifier
+        router.forwarder.on_open = self._opened
         self.router = router
         self.client: Client = router.client(**settings)
         found = cbs.node_of(self.client.connection)
         assert found is not None
         self.node = found
         self._count = 0
+
+    def _opened(self, connection: Connection) -> None:
+        cbs.serve(connection, self.verifier)
 
     def attach(self, credit: int = 100) -> tuple[SendingLink, ReceivingLink]:
         """Attach links to the node."""

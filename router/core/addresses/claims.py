@@ -2,8 +2,9 @@
 
 A token gives rights at paths. A path covers the address that is equal to it, and every address that
 continues it with `/` and more; the empty path covers all addresses. Paths and addresses are
-compared character by character, except for words that Azure's clients write in several ways. `router.core.links.cbs` takes tokens from peers, and a
-`TokenVerifier` checks them. Nothing here runs per message.
+compared character by character, except for words that Azure's clients write in several ways.
+`router.core.links.cbs` takes tokens from peers, and a `TokenVerifier` checks them. Nothing here
+runs per message.
 """
 
 from __future__ import annotations

@@ -346,10 +346,11 @@ def _enter(
     if elsewhere is not None:
         raise elsewhere
     is_own = connection.settings.is_own
-    is_own_node = forwarder.table.is_own_node(text)
-    if is_own_node and not (is_sender or is_own) and connection.settings.management != "none":
+    is_managed = forwarder.table.own_name(address_name(text)) == MANAGEMENT_NODE
+    is_managed = is_managed and forwarder.table.is_own_node(MANAGEMENT_NODE)
+    if is_managed and not (is_sender or is_own) and connection.settings.management != "none":
         return asked, forwarder.reply_nodes.make(forwarder, link, asked)
-    is_answered = is_own_node or forwarder.network.is_answered_elsewhere(text)
+    is_answered = forwarder.table.is_own_node(text) or forwarder.network.is_answered_elsewhere(text)
     if not is_sender and not is_own and is_answered:
         raise AmqpError(
             Condition.NOT_ALLOWED, f"only the router itself may receive from {asked}", Scope.LINK

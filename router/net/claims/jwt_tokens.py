@@ -239,10 +239,15 @@ def _from_jwk(told: object, index: int) -> JwtKey:
     from jwt import PyJWTError
     from jwt.algorithms import ECAlgorithm, HMACAlgorithm, OKPAlgorithm, RSAAlgorithm
 
-    readers = {"RSA": RSAAlgorithm, "EC": ECAlgorithm, "OKP": OKPAlgorithm, "oct": HMACAlgorithm}
+    readers: dict[object, Any] = {
+        "RSA": RSAAlgorithm,
+        "EC": ECAlgorithm,
+        "OKP": OKPAlgorithm,
+        "oct": HMACAlgorithm,
+    }
     try:
         if not isinstance(told, dict) or told.get("kty") not in readers:
-            raise KeyUnusable(f"is of none of the kinds {', '.join(readers)}")
+            raise KeyUnusable(f"is of none of the kinds {', '.join(map(str, readers))}")
         kid = told.get("kid")
         if kid is not None and not isinstance(kid, str):
             raise KeyUnusable("has a kid that is no string")

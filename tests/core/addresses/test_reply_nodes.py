@@ -31,6 +31,7 @@ def test_answers_find_the_receiver_by_its_target(router: Router) -> None:
     client, other = router.client(), router.client()
     first, second = attach(client, "my$1"), attach(client, "my$2")
     assert first.attach is not None
+    assert first.attach.source is not None
     assert first.attach.source.address == "$management"
     assert not first.attach.source.dynamic
     nodes = router.forwarder.reply_nodes

@@ -32,8 +32,7 @@ def test_keys_that_can_be_used() -> None:
         ('[[sharedAccessKey]]\nname = "k"\nkey = "env:NOT_SET_ANYWHERE"', "sharedAccessKey[0].key"),
         ('[[claims]]\nname = "c"\naudiences = "a"\njwksFile = "/nowhere"', "claims[0].jwksFile"),
         (
-            '[[claims]]\nname = "c"\naudiences = "a"\nhmacKey = "pass:short-secret"\n'
-            'algorithms = "HS256"',
+            '[[claims]]\nname = "c"\naudiences = "a"\nalgorithms = "HS256"\nhmacKey = "short-secret"',
             "claims[0].hmacKey",
         ),
     ],

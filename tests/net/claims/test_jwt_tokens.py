@@ -98,7 +98,11 @@ def test_no_algorithm_is_no_signature(alg: object) -> None:
     assert refused(unsigned, rules(public_key(PEM))).status in (400, 401)
 
 
-@pytest.mark.parametrize("secret", [PEM, PEM.strip(), PEM.replace(b"\n", b"")], ids=["PEM", "stripped", "joined"])  # fmt: skip
+@pytest.mark.parametrize(
+    "secret",
+    [PEM, PEM.strip(), PEM.replace(b"\n", b"")],
+    ids=["PEM", "stripped", "joined"],
+)
 def test_a_public_key_is_no_secret(secret: bytes) -> None:
     # even with HMAC allowed, for another key
     of = rules(public_key(PEM), secret_key(SECRET))
@@ -135,7 +139,7 @@ def test_a_kid_only_selects_among_the_keys(kid: object) -> None:
 
 def test_a_kid_selects() -> None:
     both = rules(secret_key(SECRET, "a"), secret_key(b"t" * 32, "b"))
-    assert both.verify(hs256(SECRET, GOOD, kid="a"), NOW)
+    assert both.verify(hs256(SECRET, GOOD, kid="a"), NOW).grants
     assert refused(hs256(SECRET, GOOD, kid="b"), both).status == 401
 
 
@@ -287,7 +291,6 @@ def test_a_key_set_has_keys_of_all_kinds() -> None:
     for key, algorithm, kid in ((RSA, "RS256", "r"), (EC, "ES256", "e"), (ED, "EdDSA", "d")):
         token = jwt.encode(GOOD, key, algorithm, headers={"kid": kid})
         assert of.verify(token, NOW).grants
-    assert "256" not in repr(keys[3].key)[:0]
     assert SECRET.decode() not in repr(keys)
 
 

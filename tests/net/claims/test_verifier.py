@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import attrs
 import pytest
@@ -22,9 +23,9 @@ SECRET = "s" * 32
 CLAIMS = {"exp": NOW + 60, "aud": "router", "rights": "send:orders listen:orders"}
 
 
-def configured(key: str = KEY, **fields: object) -> Configuration:
+def configured(key: str = KEY, **fields: Any) -> Configuration:
     """Return a configuration with claims for both kinds of tokens."""
-    given = {
+    given: dict[str, Any] = {
         "name": "c",
         "shared_access_keys": ("root",),
         "hmac_key": Secret("literal", SECRET),
@@ -34,7 +35,7 @@ def configured(key: str = KEY, **fields: object) -> Configuration:
     return attrs.evolve(
         listening(claims="c"),
         shared_access_keys=(SharedAccessKeySettings(name="root", key=Secret("literal", key)),),
-        claims=(ClaimsSettings(**{**given, **fields}),),  # type: ignore[arg-type]
+        claims=(ClaimsSettings(**{**given, **fields}),),
     )
 
 
@@ -117,7 +118,7 @@ def test_keys_are_exchanged_and_withdrawn() -> None:
     ],
     ids=["missing", "empty", "short", "unset", "algorithm"],
 )
-def test_what_cannot_be_loaded(attribute: str, fields: dict[str, object]) -> None:
+def test_what_cannot_be_loaded(attribute: str, fields: dict[str, Any]) -> None:
     with pytest.raises(ClaimsUnusable) as caught:
         load_all(configured(**fields))
     assert caught.value.attribute == attribute
