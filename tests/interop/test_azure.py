@@ -48,7 +48,7 @@ def text_for(router: RouterProcess, *, name: str = "Root", key: str = KEY) -> st
 
 
 @pytest.fixture
-def router(routers: StartRouter) -> RouterProcess:
+def claimed(routers: StartRouter) -> RouterProcess:
     """Start a router with claims."""
     return routers(PLAIN)
 
@@ -79,8 +79,8 @@ def exchange(client: ServiceBusClient, beside: Callable[..., Any], name: str) ->
             receiver.peek_messages()
 
 
-def test_service_bus(router: RouterProcess, beside: Callable[..., Any], address: str) -> None:
-    client = ServiceBusClient.from_connection_string(text_for(router), retry_total=0)
+def test_service_bus(claimed: RouterProcess, beside: Callable[..., Any], address: str) -> None:
+    client = ServiceBusClient.from_connection_string(text_for(claimed), retry_total=0)
     exchange(client, beside, address)
 
 
@@ -100,24 +100,29 @@ def test_service_bus_with_tls(
 
 
 @pytest.mark.parametrize(("name", "key"), [("Root", "wrong"), ("nobody", KEY)])
-def test_a_wrong_key_is_an_authentication_error(router: RouterProcess, name: str, key: str) -> None:
-    text = text_for(router, name=name, key=key)
+def test_a_wrong_key_is_an_authentication_error(
+    claimed: RouterProcess, name: str, key: str
+) -> None:
+    text = text_for(claimed, name=name, key=key)
     client = ServiceBusClient.from_connection_string(text, retry_total=0)
     with client, pytest.raises(ServiceBusAuthenticationError):
         client.get_queue_sender("q").__enter__()
-    assert key not in router.log_text()
+    assert key not in claimed.log_text()
 
 
-def test_a_key_to_listen_does_not_send(router: RouterProcess, address: str) -> None:
-    text = text_for(router, name="listen", key="listen-key")
+def test_a_key_to_listen_does_not_send(claimed: RouterProcess, address: str) -> None:
+    text = text_for(claimed, name="listen", key="listen-key")
     client = ServiceBusClient.from_connection_string(text, retry_total=0)
-    with client, client.get_queue_receiver(address):
-        with pytest.raises(ServiceBusError, match="right Send"):
-            client.get_queue_sender(address).__enter__()
+    with (
+        client,
+        client.get_queue_receiver(address),
+        pytest.raises(ServiceBusError, match="right Send"),
+    ):
+        client.get_queue_sender(address).__enter__()
 
 
-def test_event_hubs(router: RouterProcess, proton: ProtonPeers) -> None:
-    text = text_for(router) + ";EntityPath=hub"
+def test_event_hubs(claimed: RouterProcess, proton: ProtonPeers) -> None:
+    text = text_for(claimed) + ";EntityPath=hub"
     group = "$Default"
     consumer = EventHubConsumerClient.from_connection_string(text, group, retry_total=0)
     bodies: list[str] = []
@@ -128,6 +133,7 @@ def test_event_hubs(router: RouterProcess, proton: ProtonPeers) -> None:
         seen.set()
 
     receiving = threading.Thread(
+        daemon=True,
         target=consumer.receive,
         args=[received],
         kwargs={
@@ -141,26 +147,13 @@ def test_event_hubs(router: RouterProcess, proton: ProtonPeers) -> None:
         with EventHubProducerClient.from_connection_string(text, retry_total=3) as producer:
             assert producer.get_eventhub_properties()["partition_ids"] == ["0"]
             assert producer.get_partition_properties("0")["is_empty"]
-            proton.until(lambda: "Partitions/0" in router.log_text(), "a consumer")
+            proton.until(lambda: "Partitions/0" in claimed.log_text(), "a consumer")
             producer.send_event(EventData("event"), timeout=PATIENCE_S)
         assert seen.wait(PATIENCE_S)
     finally:
         consumer.close()
         receiving.join(PATIENCE_S)
     assert bodies == ["event"]
-
-
-def test_a_batch_passes_as_it_is(
-    router: RouterProcess, proton: ProtonPeers, address: str, beside: Callable[..., Any]
-) -> None:
-    receiver = proton.connect(router.url(1)).receiver(address, 1)
-    text = text_for(router) + f";EntityPath={address}"
-    with EventHubProducerClient.from_connection_string(text, retry_total=0) as producer:
-        batch = producer.create_batch()
-        batch.add(EventData("one"))
-        batch.add(EventData("two"))
-        beside(producer.send_batch, batch)
-        assert len(receiver.get()) == 1
 
 
 def said_by_node(mode: str, text: str, address: str, **variables: str) -> dict[str, object]:
@@ -181,21 +174,18 @@ def said_by_node(mode: str, text: str, address: str, **variables: str) -> dict[s
     return {each["what"]: each["value"] for each in told}
 
 
-def test_service_bus_in_javascript(router: RouterProcess, address: str) -> None:
-    said = said_by_node("exchange", text_for(router), address)
+def test_service_bus_in_javascript(claimed: RouterProcess, address: str) -> None:
+    said = said_by_node("exchange", text_for(claimed), address)
     assert said["received"] == "hello"
     assert said["sent"] is True
     assert "not implemented" in str(said["peek"])
 
 
-def test_event_hubs_in_javascript(router: RouterProcess, proton: ProtonPeers, address: str) -> None:
-    receiver = proton.connect(router.url(1)).receiver(address, 1)
-    with ThreadPoolExecutor() as pool:
-        said = pool.submit(said_by_node, "hub", text_for(router), address)
-        assert len(receiver.get()) == 1
-        assert said.result() == {"hub": ["0"], "partition": True, "sent": True}
+def test_a_hub_has_properties_in_javascript(claimed: RouterProcess, address: str) -> None:
+    said = said_by_node("hub", text_for(claimed), address)
+    assert said == {"hub": ["0"], "partition": True}
 
 
-def test_a_wrong_key_in_javascript(router: RouterProcess, address: str) -> None:
-    said = said_by_node("exchange", text_for(router, key="wrong"), address)
+def test_a_wrong_key_in_javascript(claimed: RouterProcess, address: str) -> None:
+    said = said_by_node("exchange", text_for(claimed, key="wrong"), address)
     assert "UnauthorizedAccess" in str(said["failed"]) or "401" in str(said["failed"])
