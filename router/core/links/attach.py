@@ -15,6 +15,7 @@ from router.core.addresses.table import address_name
 from router.core.deliveries import fallbacks, redelivery, source_outcomes
 from router.core.links import (
     admission,
+    azure_clients,
     cbs,
     control_links,
     detach,
@@ -187,7 +188,7 @@ def _accept_receiver(forwarder: Core, link: OutgoingLink, holder: Link | None) -
         forwarder.sources.rejects_unconfirmed and remote.snd_settle_mode == SenderSettleMode.SETTLED
     )
     consumer.side = forwarder.network.side_of(connection)
-    cbs.give_long_tags(link)
+    azure_clients.give_long_tags(link)
     link.owner = consumer
     link.outcome_terms = agreed
     resumed = resuming.resume_terminus(forwarder, link, holder, address)
@@ -213,7 +214,7 @@ def _accept_receiver(forwarder: Core, link: OutgoingLink, holder: Link | None) -
     )
     suspended.remember(link.terminus, granted)
     mode = remote.snd_settle_mode
-    if cbs.never_settles(link):
+    if azure_clients.never_settles(link):
         mode = SenderSettleMode.SETTLED
     attaching.accept(
         link,
@@ -281,7 +282,7 @@ def _accept_sender(
         text, address = _enter(forwarder, link, target, is_sender=True)
     producer = Producer(link, address, capacity)
     producer.is_fallback = phases.is_fallback(target)
-    cbs.tolerate_overdraft(link)
+    azure_clients.tolerate_overdraft(link)
     producer.side = link.side = forwarder.network.side_of(connection)
     if producer.side == MESH:
         # an edge's interior router has already sent its multicasts along its trees
@@ -306,8 +307,8 @@ def _accept_sender(
         link,
         remote.source if remote.source is not None else Source(),
         granted,
-        max_message_size=0 if access is None else cbs.max_message_size(access),
-        rcv_settle_mode=cbs.settle_mode_for(link),
+        max_message_size=0 if access is None else azure_clients.max_message_size(access),
+        rcv_settle_mode=azure_clients.settle_mode_for(link),
         unsettled=told.unsettled,
         incomplete_unsettled=told.is_incomplete,
     )
@@ -338,7 +339,7 @@ def _enter(
     if not asked:
         raise AmqpError(Condition.INVALID_FIELD, "a source or target needs an address", Scope.LINK)
     connection = link.session.connection
-    if cbs.is_entity_management(connection, address_name(asked)):
+    if azure_clients.is_entity_management(connection, address_name(asked)):
         text = MANAGEMENT_NODE
     else:
         text = tenants.inside(forwarder.table, connection, asked, is_sender=is_sender)

@@ -31,7 +31,6 @@ from router.core.links import admission
 from router.core.links.message_end import MessageEnd
 from router.core.model import router_outcomes
 from router.core.model.address import Producer
-from router.core.routers.names import MANAGEMENT
 from router.engine import attaching, flows
 from router.engine.account import TOKENS
 from router.engine.delivery import Delivery
@@ -55,12 +54,7 @@ MAX_NAME_CHARS: Final = 2048
 MAX_LINKS: Final = 16
 # The work of checking a token, as a number of frames: at most four are checked in a turn.
 WORK: Final = 8192
-# How many messages a client may send without credit, each time that it is granted credit.
-OVERDRAFT: Final = 10_000
 TAG_BYTES: Final = 8
-LOCK_BYTES: Final = 16
-# As with Azure's largest queues.
-AZURES_MAX_MESSAGE_BYTES: Final = 100 * 1024 * 1024
 ACCEPTED = int(Descriptor.ACCEPTED)
 REJECTED = int(Descriptor.REJECTED)
 OK: Final = 200
@@ -125,64 +119,6 @@ def is_to_node(link: Link) -> bool:
     terminus = remote.target if isinstance(link, IncomingLink) else remote.source
     address = getattr(terminus, "address", None)
     return isinstance(address, str) and address_name(address) == NODE
-
-
-def is_entity_management(connection: Connection, name: str) -> bool:
-    """Return whether a name means the management node of an entity, as clients of Azure use it.
-
-    The router answers there only for connections with a `$cbs` node.
-    """
-    return node_of(connection) is not None and name.endswith(MANAGEMENT) and name[0] not in "$_"
-
-
-def tolerate_overdraft(link: IncomingLink) -> None:
-    """Let a sender exceed its credit somewhat, if its connection has a `$cbs` node.
-
-    Azure's clients in Python send without credit. What they send waits, within the limits of the
-    session's window and of held octets.
-    """
-    if node_of(link.session.connection) is not None:
-        link.overdraft = link.least_overdraft = OVERDRAFT
-
-
-def settle_mode_for(link: IncomingLink) -> ReceiverSettleMode | None:
-    """Return the rcv-settle-mode for a sender whose connection has a `$cbs` node, otherwise None.
-
-    Azure's clients in Python ask for the mode second, but await a settlement as with first.
-    """
-    is_azures = node_of(link.session.connection) is not None
-    return ReceiverSettleMode.FIRST if is_azures else None
-
-
-def never_settles(link: OutgoingLink) -> bool:
-    """Return whether a receiver never settles what it gets, as Azure's clients of event hubs.
-
-    They receive from the partitions of a hub, on connections with a `$cbs` node.
-    """
-    if node_of(link.session.connection) is None:
-        return False
-    source = link.remote_attach.source
-    name = address_name(getattr(source, "address", None) or "").lower()
-    return "/consumergroups/" in name and "/partitions/" in name
-
-
-def max_message_size(access: Access) -> int:
-    """Return the max-message-size for a peer's sender; 0 means that there is no limit.
-
-    Azure's clients in JavaScript cannot make a batch without a limit.
-    """
-    if access.claims is None:
-        return access.max_message_size
-    return access.max_message_size or AZURES_MAX_MESSAGE_BYTES
-
-
-def give_long_tags(link: OutgoingLink) -> None:
-    """Send deliveries with tags of 16 octets, if the link's connection has a `$cbs` node.
-
-    Azure's clients read the tag of a message as the UUID of its lock.
-    """
-    if node_of(link.session.connection) is not None:
-        link.own_tag_bytes = LOCK_BYTES
 
 
 class CbsNode:

@@ -13,6 +13,7 @@ from router.amqp.types import Symbol, ULong
 from router.core.addresses.access import Access
 from router.core.addresses.claims import MOST_TOKENS
 from router.core.links import cbs
+from router.core.links.azure_clients import max_message_size
 
 from support.in_memory import Router
 from support.tokens import Claimant, Verifier, answer_in
@@ -270,7 +271,7 @@ def test_the_rules_of_a_policy_stay() -> None:
     own = client.connection.access = Access(max_message_size=5)
     node = cbs.serve(client.connection, Verifier())
     assert own.rules == (node.claims,)
-    assert cbs.max_message_size(own) == 5
+    assert max_message_size(own) == 5
 
 
 def test_answers_wait_for_credit_and_limit_requests(claimant: Claimant) -> None:
@@ -400,15 +401,3 @@ def test_events_show_no_token(claimant: Claimant) -> None:
     told = [each for each in claimant.router.events if "Token" in type(each).__name__]
     assert len(told) == 2
     assert "s3cret" not in repr(told)
-
-
-def test_azures_clients_get_what_they_rely_on(claimant: Claimant) -> None:
-    sender, _ = claimant.attach()
-    claimant.put(sender, "listen,send:q")
-    receiver = claimant.client.receiver("q", credit=1, name="r")
-    to = claimant.client.sender("q", name="s")
-    assert to.attach is not None
-    assert to.attach.max_message_size == cbs.AZURES_MAX_MESSAGE_BYTES
-    to.send(b"one")
-    # the tag is a UUID
-    assert len(receiver.received[0].tag or b"") == 16
