@@ -17,12 +17,12 @@ from router.config.model import AddressSettings
 from router.config.redirects import RedirectSettings
 from router.config.urls import parse_server_url
 from router.core.addresses.bindings import BindingRule, ExchangeRule
+from router.core.addresses.claims import CAPABILITY as CBS
 from router.core.addresses.redirects import Redirects
 from router.core.addresses.rules import AddressRule
 from router.core.addresses.table import address_name
 from router.core.link_routes.route_outlets import LinkRouteRule
 from router.core.links.auto_links import AutoLinkRule
-from router.core.links.cbs import CAPABILITY as CBS
 from router.core.routers.membership import INTER_ROUTER, ROLES, Membership
 from router.engine.settings import ConnectionSettings
 

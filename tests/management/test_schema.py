@@ -80,6 +80,7 @@ def test_what_has_no_default_is_required() -> None:
         ("binding", "nextHopAddress"),
         ("exchange", "address"),
         ("plugin", "plugin"),
+        ("sharedAccessKey", "key"),
     }
 
 

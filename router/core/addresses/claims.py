@@ -29,6 +29,9 @@ SEND: Final = 1
 LISTEN: Final = 2
 MANAGE: Final = 4
 ANY: Final = SEND | LISTEN | MANAGE
+# The capability of a connection that tells of the node, and the kinds of tokens it takes.
+CAPABILITY: Final = "AMQP_CBS_V1_0"
+SUPPORTED: Final = "SAS tokens (servicebus.windows.net:sastoken) and JWTs (amqp:jwt)"
 RIGHTS: Final = {"Send": SEND, "Listen": LISTEN, "Manage": MANAGE}
 
 # Limits of one connection: its tokens, and the paths of all of them.

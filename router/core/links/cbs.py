@@ -24,7 +24,13 @@ from router.amqp.message import AmqpValue, Data, Message, Properties, decode_mes
 from router.amqp.performatives import Source, Target
 from router.amqp.types import Int
 from router.core.addresses.access import Access
-from router.core.addresses.claims import Claims, TokenRefused, TokenVerifier, octets_for
+from router.core.addresses.claims import (
+    SUPPORTED,
+    Claims,
+    TokenRefused,
+    TokenVerifier,
+    octets_for,
+)
 from router.core.addresses.link_origins import ANONYMOUS
 from router.core.addresses.table import address_name
 from router.core.links import admission
@@ -44,7 +50,6 @@ if TYPE_CHECKING:
     from router.engine.session import Session
 
 NODE: Final = "$cbs"
-CAPABILITY: Final = "AMQP_CBS_V1_0"
 # How many requests a peer may send ahead of the answers that it takes; how large each may be, and
 # its token; and how many links of each direction the node has on one connection.
 CREDIT: Final = 16
@@ -60,7 +65,6 @@ REJECTED = int(Descriptor.REJECTED)
 OK: Final = 200
 # How requests and answers are spelt, there and here.
 OPERATION: Final = "operation"
-SUPPORTED: Final = "SAS tokens (servicebus.windows.net:sastoken) and JWTs (amqp:jwt)"
 _BY_STATUS: Final = {
     400: Condition.INVALID_FIELD,
     401: Condition.UNAUTHORIZED_ACCESS,

@@ -14,12 +14,12 @@ from router.config.model import Configuration
 from router.config.secret import Secret, SecretUnavailable
 from router.core.addresses.claims import (
     RIGHTS,
+    SUPPORTED,
     TokenRefused,
     VerifiedToken,
     covering_paths,
     path_in,
 )
-from router.core.links.cbs import SUPPORTED
 from router.errors import ConfigurationError
 from router.net.claims.jwt_tokens import (
     JwtKey,
