@@ -29,6 +29,7 @@ from router.config.ssl_profiles import SslProfileSettings
 from router.config.users import Users
 from router.engine.connection import Connection
 from router.net.arrivals import accept_fairly
+from router.net.claims.verifier import LoadedClaims, load_all, renew
 from router.net.connectors import AmqpConnector
 from router.net.endpoints import sasl_frame_bytes
 from router.net.listeners import (
@@ -75,6 +76,7 @@ class Prepared:
     profiles: Mapping[str, SslProfileSettings] = attrs.Factory(dict)
     expiries: Mapping[str, float] = attrs.Factory(dict)
     proxies: Mapping[str, ProxyProfileSettings] = attrs.Factory(dict)
+    claims: Mapping[str, LoadedClaims] = attrs.Factory(dict)
     connectors: tuple[ConnectorSettings, ...] = ()
 
     def discard(self) -> None:
@@ -123,8 +125,9 @@ class Endpoints:
         """Bind the sockets and read the files that a new configuration needs.
 
         Raises `OSError` if a socket cannot be bound,
-        `router.config.mistakes.InvalidConfiguration` if a users file is invalid, and
-        `router.net.tls.contexts.ProfileUnusable` if a TLS profile is.
+        `router.config.mistakes.InvalidConfiguration` if a users file is invalid,
+        `router.net.tls.contexts.ProfileUnusable` if a TLS profile is, and
+        `router.net.claims.verifier.ClaimsUnusable` if keys of claims are.
         """
         prepared = Prepared(connectors=wanted.connectors)
         prepared.profiles = {str(each.name): each for each in wanted.ssl_profiles}
@@ -150,6 +153,8 @@ class Endpoints:
                     standing = await self._open(listener, givers, tls)
                     prepared.opened.append(standing)
                 prepared.listeners[listener.name] = standing
+            if wanted.claims:
+                prepared.claims = await trio.to_thread.run_sync(load_all, wanted)
             if prepared.profiles:
                 prepared.expiries = await trio.to_thread.run_sync(
                     certificate_expiries, wanted.ssl_profiles
@@ -216,6 +221,7 @@ class Endpoints:
             listener.admit(users)
         for standing, tls in prepared.secured:
             standing.renew_tls(tls)
+        renew(self._hub.claims, prepared.claims)
         self.profiles = prepared.profiles
         self.proxies = prepared.proxies
         self._hub.certificate_expiries = prepared.expiries

@@ -38,6 +38,7 @@ from router.logs.journal import Journal
 from router.management.views import RouterView
 from router.metrics.exposition import Exposition
 from router.metrics.readiness import STARTING
+from router.net.claims.verifier import ClaimsUnusable
 from router.net.extra_checks import EXTRA_CHECKS
 from router.net.hub import SLICE_S
 from router.net.router_hub import RouterHub
@@ -121,7 +122,7 @@ class ReconfigurableRouter:
             try:
                 with trio.fail_after(LONGEST_BIND_S):
                     prepared = await self.endpoints.prepare(wanted)
-            except (OSError, InvalidConfiguration, ProfileUnusable) as error:
+            except (OSError, InvalidConfiguration, ProfileUnusable, ClaimsUnusable) as error:
                 raise NotApplied([str(error)]) from None
             except trio.TooSlowError:
                 reason = f"a listener's host was not resolved within {LONGEST_BIND_S:g} s"

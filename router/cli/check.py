@@ -10,6 +10,7 @@ import attrs
 import click
 
 from router.config.connectors import ConnectorSettings
+from router.config.differences import SECRET
 from router.config.listeners import ListenerSettings
 from router.config.load import load_file
 from router.config.mistakes import InvalidConfiguration
@@ -17,6 +18,7 @@ from router.config.model import ENTITIES, AddressSettings, Configuration
 from router.config.qdrouterd.reading import InvalidDispatch
 from router.config.qdrouterd.report import FLAG
 from router.config.router_settings import RouterSettings
+from router.config.setting import file_name, setting_of
 from router.config.write import table_of
 from router.net.extra_checks import EXTRA_CHECKS
 
@@ -126,7 +128,16 @@ def _address(address: AddressSettings) -> str:
 def _anything(settings: attrs.AttrsInstance) -> str:
     """Return an entity's attributes as text, or its name if it has no other attributes."""
     table = table_of(settings)
-    pairs = [f"{key} {value}" for key, value in table.items() if key != "name"]
+    secret = {
+        file_name(each.name)
+        for each in attrs.fields(type(settings))
+        if setting_of(each).kind.secret
+    }
+    pairs = [
+        f"{key} {SECRET if key in secret else value}"
+        for key, value in table.items()
+        if key != "name"
+    ]
     return ", ".join(pairs) or str(table.get("name", ""))
 
 

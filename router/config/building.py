@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 
 from router.config.checks import Check, find_contradictions, users_file_mistakes
+from router.config.claims import ClaimsSettings, SharedAccessKeySettings
 from router.config.mistakes import Data, Finding, Mistake, Path as DataPath, format_path
 from router.config.model import Configuration
 from router.config.plugin_classes import with_absolute_paths
@@ -21,6 +22,9 @@ from router.config.positions import line_of
 from router.config.secret import Secret
 from router.config.ssl_profiles import SslProfileSettings
 from router.config.structure import structure, value_at
+
+Anchored = TypeVar("Anchored", SslProfileSettings, SharedAccessKeySettings, ClaimsSettings)
+"""Class of settings whose attributes may be paths of files."""
 
 
 @attrs.frozen
@@ -141,17 +145,21 @@ def _anchored(configuration: Configuration, folder: Path) -> Configuration:
             else attrs.evolve(proxy, password=proxy.password.with_absolute_path(folder))
             for proxy in configuration.proxy_profiles
         ),
+        shared_access_keys=tuple(
+            _with_absolute_paths(each, folder) for each in configuration.shared_access_keys
+        ),
+        claims=tuple(_with_absolute_paths(each, folder) for each in configuration.claims),
         plugins=tuple(with_absolute_paths(plugin, folder) for plugin in configuration.plugins),
     )
 
 
-def _with_absolute_paths(profile: SslProfileSettings, folder: Path) -> SslProfileSettings:
-    """Return a TLS profile with absolute file paths; relative ones start from `folder`."""
+def _with_absolute_paths(settings: Anchored, folder: Path) -> Anchored:
+    """Return settings whose file paths are absolute; relative ones start from `folder`."""
     found: dict[str, Any] = {}
-    for field in attrs.fields(SslProfileSettings):
-        value = getattr(profile, field.name)
+    for field in attrs.fields(type(settings)):
+        value = getattr(settings, field.name)
         if isinstance(value, Path):
             found[field.name] = folder / value
         elif isinstance(value, Secret):
             found[field.name] = value.with_absolute_path(folder)
-    return attrs.evolve(profile, **found)
+    return attrs.evolve(settings, **found)

@@ -12,6 +12,7 @@ from typing import Final
 
 from router.config.address_checks import ADDRESS_CHECKS
 from router.config.auto_link_checks import AUTO_LINK_CHECKS
+from router.config.claims_checks import CLAIMS_CHECKS
 from router.config.connector_checks import CONNECTOR_CHECKS
 from router.config.container_checks import CONTAINER_CHECKS
 from router.config.exchange_checks import EXCHANGE_CHECKS
@@ -349,4 +350,5 @@ _CHECKS: Final[tuple[Check, ...]] = (
     *PLUGIN_CHECKS,
     *POLICY_CHECKS,
     *SSL_CHECKS,
+    *CLAIMS_CHECKS,
 )

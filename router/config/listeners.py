@@ -177,6 +177,15 @@ class ListenerSettings:
             default="required if EXTERNAL is offered, otherwise none",
         ),
     )
+    claims: str | None = attrs.field(
+        default=None,
+        metadata=setting(
+            NAME,
+            "The name of the claims with the security tokens that peers may put at $cbs. Peers "
+            "that need a token can use only those addresses that their tokens allow.",
+            default="none: there is no $cbs, and no token is needed",
+        ),
+    )
     max_frame_size: int = MAX_FRAME_SIZE
     max_sessions: int = MAX_SESSIONS
     max_session_frames: int = MAX_SESSION_FRAMES

@@ -14,6 +14,7 @@ import attrs
 
 from router.config import kinds
 from router.config.auto_links import AutoLinkSettings
+from router.config.claims import ClaimsSettings, SharedAccessKeySettings
 from router.config.connectors import ConnectorSettings
 from router.config.endpoints import NAME
 from router.config.exchanges import BindingSettings, ExchangeSettings
@@ -205,6 +206,8 @@ class Configuration:
     router: RouterSettings = attrs.field(factory=RouterSettings)
     ssl_profiles: tuple[SslProfileSettings, ...] = ()
     proxy_profiles: tuple[ProxyProfileSettings, ...] = ()
+    shared_access_keys: tuple[SharedAccessKeySettings, ...] = ()
+    claims: tuple[ClaimsSettings, ...] = ()
     listeners: tuple[ListenerSettings, ...] = ()
     connectors: tuple[ConnectorSettings, ...] = ()
     addresses: tuple[AddressSettings, ...] = ()
@@ -237,6 +240,8 @@ ENTITIES: Final = (
     Entity("router", "router", RouterSettings, repeated=False),
     Entity("sslProfile", "ssl_profiles", SslProfileSettings, repeated=True),
     Entity("proxyProfile", "proxy_profiles", ProxyProfileSettings, repeated=True),
+    Entity("sharedAccessKey", "shared_access_keys", SharedAccessKeySettings, repeated=True),
+    Entity("claims", "claims", ClaimsSettings, repeated=True),
     Entity("listener", "listeners", ListenerSettings, repeated=True),
     Entity("connector", "connectors", ConnectorSettings, repeated=True),
     Entity("address", "addresses", AddressSettings, repeated=True),

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from router.amqp.reading import TransferFrame
     from router.core.addresses.exchanges import Exchanges
     from router.core.addresses.link_names import LinkNames
+    from router.core.addresses.reply_nodes import ReplyNodes
     from router.core.addresses.sources import SourceRules
     from router.core.addresses.table import AddressTable
     from router.core.deliveries.outcomes import OutcomeCounter
@@ -283,6 +284,7 @@ class Core(Protocol):
     idle_sessions: list[Session]
     on_control: Callable[[Link], None]
     on_open: Callable[[Connection], AmqpError | None]
+    reply_nodes: ReplyNodes
     observer: Observer
     intake: Intake
 

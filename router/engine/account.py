@@ -45,7 +45,8 @@ NODES: Final = "nodes"
 SUSPENDED: Final = "suspended"
 ROUTES: Final = "routes"
 TRACES: Final = "traces"
-KINDS: Final = (CONNECTION, SESSIONS, LINKS, NODES, SUSPENDED, ROUTES, TRACES)
+TOKENS: Final = "tokens"
+KINDS: Final = (CONNECTION, SESSIONS, LINKS, NODES, SUSPENDED, ROUTES, TRACES, TOKENS)
 
 # A name is kept once, and an address twice: as text and as a key. If a text is not ASCII, each of
 # its characters may take four octets.
@@ -129,7 +130,7 @@ class Account:
             self._is_open = False
             self._ledger.accounts -= 1
             # none of these outlives its connection
-            for kind in (CONNECTION, SESSIONS, ROUTES):
+            for kind in (CONNECTION, SESSIONS, ROUTES, TOKENS):
                 self.release(kind, self.of_kind(kind))
 
     def refusal(self, count: int, scope: Scope = Scope.LINK) -> AmqpError | None:

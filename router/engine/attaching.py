@@ -164,7 +164,7 @@ def accept(
         offered_capabilities=tuple(Symbol(c) for c in offered_capabilities),
     )
     if isinstance(link, OutgoingLink):
-        link.presettles = int(remote.snd_settle_mode) == 1
+        link.presettles = int(frame.snd_settle_mode) == 1
         link.max_message_size = int(remote.max_message_size or UNLIMITED)
     else:
         assert isinstance(link, IncomingLink)

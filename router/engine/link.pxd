@@ -84,6 +84,7 @@ cdef class OutgoingLink(Link):
     cdef public unsigned long long greatest_tag
     cdef public unsigned long long greatest_mirrored
     cdef public set long_tags
+    cdef public int own_tag_bytes
     cdef public object outcome_terms
 
     @cython.locals(credit=cython.longlong, start=cython.uint)

@@ -232,6 +232,9 @@ class OutgoingLink(Link):
         self.greatest_mirrored = 0
         # the longer tags of its unsettled deliveries; None if it never had one
         self.long_tags: set[bytes | None] | None = None
+        # the length of the tags that are made for its deliveries, in place of the sender's; 0 to
+        # keep the sender's tags
+        self.own_tag_bytes = 0
         # for the core: what was agreed about outcomes; None for the defaults
         self.outcome_terms: Any = None
 

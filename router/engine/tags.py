@@ -6,7 +6,8 @@ may leave on one link, and one sender may use a tag twice (docs/decisions/0006).
 Most senders count, so a tag of up to eight octets is kept if it is greater, as a number, than all
 tags kept before it. Its octets are read in both byte orders, and one of the two numbers has to be
 greater. A longer tag is kept if it is not in the set of long tags in use. Otherwise a tag is made
-from the delivery-id, in a form that no kept tag has.
+from the delivery-id, in a form that no kept tag has. On a link with `own_tag_bytes`, all tags are
+made from the delivery-id, with this length.
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ def copy_tag(copy: Delivery, delivery: Delivery) -> None:
 def choose(link: OutgoingLink, delivery: Delivery) -> None:
     """Choose the tag of a delivery that is about to be sent unsettled on a link."""
     delivery.kept_tag_size = 0
-    if delivery.tag_size > SHORT_BYTES:
+    if link.own_tag_bytes:
+        delivery.tag = int(delivery.outgoing_id).to_bytes(link.own_tag_bytes, "big")
+    elif delivery.tag_size > SHORT_BYTES:
         _claim(link, delivery)
     elif _is_new(link, delivery.tag_size, delivery.tag_word):
         delivery.kept_tag_size = delivery.tag_size

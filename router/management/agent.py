@@ -20,8 +20,9 @@ from router.amqp.message import AmqpValue, Header, Message, Properties, encode_m
 from router.amqp.types import Int
 from router.client import ClientError, ReceivedMessage, Sender
 from router.client.connection import connect_over
-from router.core.addresses.management_access import CHANGE
+from router.core.addresses.management_access import CHANGE, NONE
 from router.errors import AmqpError
+from router.management import azure
 from router.management.access import (
     MAX_CHANGE_BYTES,
     MAX_READ_BYTES,
@@ -57,6 +58,8 @@ REQUEST_CREDIT: Final = 50
 ANSWER_TTL_MS: Final = 10_000
 # Delay before connecting again after the connection was lost.
 RECONNECT_DELAY_S: Final = 1.0
+# Properties that some clients of Azure send as binary instead of as a string.
+BINARY_TEXTS: Final = ("operation", "type", "name", "partition")
 # First octets of an amqp-value section (section 3.2.8).
 AMQP_VALUE: Final = bytes((0x00, 0x53, Descriptor.AMQP_VALUE))
 
@@ -128,14 +131,11 @@ class Agent:
             received.reject(str(error.condition), error.description)
             return
         asked = message.properties
-        reply_to = None if asked is None else asked.reply_to
-        if asked is None or not reply_to:
+        if asked is None or not asked.reply_to:
             received.reject(Condition.INVALID_FIELD, "a request needs a reply-to")
             return
         try:
-            observed = self.router.observed
-            table = observed.forwarder.table
-            reply_to = reply_address(table, observed.pumps, requester, reply_to)
+            reply_to = self._reply_to(asked.reply_to, requester)
         except AmqpError as refused:
             received.reject(str(refused.condition), refused.description)
             return
@@ -144,23 +144,37 @@ class Agent:
             received.reject(Condition.RESOURCE_LIMIT_EXCEEDED, reason)
             return
         received.accept()
-        asked = attrs.evolve(asked, reply_to=reply_to)
-        payload = await self._answered(attrs.evolve(message, properties=asked), requester)
+        payload = await self._answered(message, requester, reply_to)
         await sender.wait_for_room()
         now = trio.current_time()
         self._unsettled_answers.add(sender.send_nowait(payload), reply_to, len(payload), now)
 
+    def _reply_to(self, text: str, requester: Requester) -> str:
+        """Return where the answer to a request with this reply-to goes.
+
+        That is a receiver of the same connection whose source is the management node, if the
+        reply-to names one (`router.core.addresses.reply_nodes`). Raises AmqpError if the requester
+        may not have answers sent there.
+        """
+        observed = self.router.observed
+        number = requester.connection
+        pump = None if number is None else observed.pumps.get(number)
+        node = None if pump is None else observed.forwarder.reply_nodes.find(pump.connection, text)
+        if node:
+            return str(node)
+        return reply_address(observed.forwarder.table, observed.pumps, requester, text)
+
     def _rights(self, requester: Requester) -> str:
         return rights_of(self.router.observed.pumps, requester)
 
-    async def _answered(self, message: Message, requester: Requester) -> memoryview:
+    async def _answered(self, message: Message, requester: Requester, reply_to: str) -> memoryview:
         """Return the encoded answer to a request. If an exception is raised, the status is 500."""
-        properties = message.properties
-        assert properties is not None
+        given = message.properties or Properties()
+        properties, is_azures = attrs.evolve(given, reply_to=reply_to), reply_to != given.reply_to
         request = request_of(message, requester)
         try:
             answered = await self._allowed(request)
-            payload = await encode_answer(properties, answered)
+            payload = await encode_answer(properties, answered, is_azures=is_azures)
         # log any error: it must not affect the next request
         except Exception as defect:
             log.exception("management request failed", connection=requester.connection)
@@ -179,7 +193,13 @@ class Agent:
         """Perform a request if its sender has the right to it; return the answer or a refusal."""
         log.debug("management request", connection=request.connection, **request.subject)
         try:
-            requester = Requester(request.connection, request.may_change)
+            claims = azure.claims_of(self.router, request)
+            if claims is not None:
+                azure.check_claims(claims, request)
+            answered = azure.answer(self.router, request)
+            if answered is not None and self._rights(requester_in(request)) != NONE:
+                return answered
+            requester = requester_in(request)
             check(self.router.observed.pumps, requester, request.operation)
         except Refused as refused:
             return Answer({}, refused.status, refused.description)
@@ -189,27 +209,46 @@ class Agent:
         return await answer(self.router, request)
 
 
+def requester_in(request: Request) -> Requester:
+    """Return the sender of a request."""
+    return Requester(request.connection, request.may_change)
+
+
 def request_of(message: Message, requester: Requester = UNKNOWN_REQUESTER) -> Request:
     """Return the request in a message. A body that is not an amqp-value is read as None."""
     body = message.body[0] if message.body else None
     value = body.value if isinstance(body, AmqpValue) else None
-    properties = message.application_properties or {}
+    properties = dict(message.application_properties or {})
+    for name in BINARY_TEXTS:
+        text = properties.get(name)
+        if isinstance(text, bytes):
+            properties[name] = text.decode("utf-8", "replace")
     return Request(properties, value, requester.connection, requester.may_change)
 
 
-async def encode_answer(asked: Properties, answered: Answer) -> memoryview:
+async def encode_answer(
+    asked: Properties, answered: Answer, *, is_azures: bool = False
+) -> memoryview:
     """Encode the answer to a request; `asked` has the properties of the request's message.
+
+    With `is_azures`, the status is there in both spellings that clients of Azure look for.
 
     Many rows are encoded a few at a time, and other tasks run in between.
     """
     correlation_id = asked.message_id if asked.correlation_id is None else asked.correlation_id
+    status: dict[str, object] = {
+        "statusCode": Int(answered.status),
+        "statusDescription": answered.description,
+    }
+    if is_azures:
+        status |= {
+            "status-code": Int(answered.status),
+            "status-description": answered.description,
+        }
     head = Message(
         header=Header(ttl=ANSWER_TTL_MS),
         properties=Properties(to=asked.reply_to, correlation_id=correlation_id),
-        application_properties={
-            "statusCode": Int(answered.status),
-            "statusDescription": answered.description,
-        },
+        application_properties=status,
     )
     encoded = bytearray(encode_message(head) + AMQP_VALUE)
     await _encode_body(encoded, answered.body)

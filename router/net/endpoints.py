@@ -18,6 +18,7 @@ from router.config.model import AddressSettings
 from router.config.redirects import RedirectSettings
 from router.config.urls import parse_server_url
 from router.core.addresses.bindings import BindingRule, ExchangeRule
+from router.core.addresses.claims import CAPABILITY as CBS
 from router.core.addresses.redirects import Redirects
 from router.core.addresses.rules import AddressRule
 from router.core.addresses.table import address_name
@@ -30,6 +31,7 @@ from router.engine.settings import ConnectionSettings
 PRODUCT = "trioute"
 # The largest SASL frame of a peer that may send a token.
 TOKEN_FRAME_BYTES = 16 * 1024
+OFFERED = ("ANONYMOUS-RELAY",)
 # Reading from a peer stops once this much output waits for it. Deliveries stop far below that
 # (`router.engine.outbox`), so only replies reach it: to attaches, begins and echo requests.
 UNSENT_LIMIT_BYTES = 2 * 1024 * 1024
@@ -107,6 +109,7 @@ def listener_settings(
         multi_tenant=listener.multi_tenant and listener.role not in ROLES,
         plain_needs_tls=not listener.allow_insecure_authentication,
         sasl_frame_bytes=sasl_frame_bytes(listener),
+        offered_capabilities=OFFERED if listener.claims is None else (*OFFERED, CBS),
     )
 
 

@@ -18,6 +18,7 @@ from router.core.link_routes.remote_link_routes import (
     RoutesLeftOut,
 )
 from router.core.links.auto_links import AutoLinkChanged
+from router.core.links.cbs import TokenAccepted, TokenNotAccepted
 from router.core.model.own_links import OwnLink
 from router.core.network.proxy_links import UplinkChanged
 from router.core.routers.membership import ROLES
@@ -47,6 +48,15 @@ def log_event(
         _end(log, "connection closed", event)
     elif isinstance(event, AutoLinkChanged):
         _auto_link(link_log, event)
+    elif isinstance(event, TokenAccepted):
+        log.info(
+            "token accepted",
+            audience=event.audience,
+            key=event.key,
+            seconds=round(event.lifetime_s),
+        )
+    elif isinstance(event, TokenNotAccepted):
+        log.warning("token refused", audience=event.audience, reason=event.reason)
     elif isinstance(event, UplinkChanged):
         said = "uplink in use" if event.is_active else "uplink on standby"
         link_log.info(said, connector=event.connector, router=event.router, reason=event.reason)

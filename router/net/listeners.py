@@ -27,6 +27,7 @@ from router.net.unopened import UnopenedConnections
 
 if TYPE_CHECKING:
     from router.net.authorization import Authorization
+    from router.net.claims.verifier import LiveClaims
 
 log = structlog.get_logger("router.listener")
 
@@ -146,6 +147,12 @@ class AmqpPort:
             self.authorization = Authorization(listener.authorization_plugin, hub.callouts)
         self.unopened = UnopenedConnections()
 
+    @property
+    def claims(self) -> LiveClaims | None:
+        """Return what verifies the security tokens of its peers, or None if they need none."""
+        name = self.listener.claims
+        return None if name is None else self.hub.claims.get(name)
+
     def _authenticating(self, users: Users | None) -> Authenticator:
         return Authenticator(users, self.listener.authentication_plugin, self.hub.callouts)
 
@@ -213,6 +220,7 @@ class AmqpListener(AmqpPort):
             tls,
         )
         pump.authorization = self.authorization
+        pump.claims = self.claims
         pump.log.debug("connection accepted", listener=self.listener.name)
         self.unopened.watch(pump)
         try:

@@ -27,6 +27,7 @@ from router.net.tracing import Tracer
 if TYPE_CHECKING:
     from router.engine.connection import Connection
     from router.net.callouts import Callouts
+    from router.net.claims.verifier import LiveClaims
     from router.net.router_pump import RouterPump
 
 log = structlog.get_logger("router.core")
@@ -56,6 +57,8 @@ class RouterHub(Hub["RouterPump"]):
         self.tracer = Tracer(self.pumps)
         # when the certificates of TLS profiles expire, by profile, in seconds since 1970
         self.certificate_expiries: Mapping[str, float] = {}
+        # verifiers of the tokens that peers put at `$cbs`, by the name of the claims
+        self.claims: dict[str, LiveClaims] = {}
         # numbers of the connections that metrics show one by one, and the traffic of all other
         # connections that have ended
         self.individually_shown: set[int] = set()

@@ -12,6 +12,7 @@ import trio
 
 from router.amqp.constants import Condition
 from router.amqp.performatives import Error
+from router.core.links import cbs
 from router.engine import events, opening, sasl
 from router.engine.connection import Connection
 from router.engine.states import ConnectionState
@@ -27,6 +28,7 @@ from router.net.tls.channel import Security
 
 if TYPE_CHECKING:
     from router.net.authorization import Authorization
+    from router.net.claims.verifier import LiveClaims
     from router.net.router_hub import RouterHub
     from router.net.tls.channel import TlsChannel
     from router.net.tls.profiles import ServerTls
@@ -77,6 +79,9 @@ class RouterPump(Pump):
         self.observer: Callable[[object], None] | None = None
         # the error with which the peer closed, if any
         self.close_error: Error | None = None
+        # verifies the tokens that the peer puts at `$cbs`; None if it has no such node
+        self.claims: LiveClaims | None = None
+        self._core = hub.forwarder
         hub.pump_changed(self)
 
     def event_received(self, event: object) -> None:
@@ -94,12 +99,7 @@ class RouterPump(Pump):
                 self._own_login = OwnLogin(self)
             self._nursery.start_soon(self._own_login.step, event)
         elif isinstance(event, events.OpenReceived):
-            # unless it has been refused already
-            is_due = self.connection.state == ConnectionState.OPEN_RCVD
-            if self.authorization is not None and is_due:
-                assert self._nursery is not None
-                opening.hold_open(self.connection)
-                self._nursery.start_soon(self._authorize_open, self.authorization)
+            self._open_received()
         elif isinstance(event, events.ConnectionOpened):
             self.opened.set()
             # the peer's container-id is known now, and a trace may select by it
@@ -111,6 +111,13 @@ class RouterPump(Pump):
         if not self.connection.settings.is_own:
             log_event(self.log, self.link_log, event, self.connection.user)
 
+    def _tick(self) -> None:
+        super()._tick()
+        if self.claims is not None:
+            node = cbs.node_of(self.connection)
+            if node is not None:
+                node.tick(self._core)
+
     def secured(self, channel: TlsChannel) -> None:
         """Note the peer's user, and what TLS has agreed on."""
         super().secured(channel)
@@ -118,6 +125,21 @@ class RouterPump(Pump):
         if self.server_tls is not None:
             self.connection.external_user = self.server_tls.user_of(channel)
             self.connection.requested_host = channel.requested_host
+
+    def _open_received(self) -> None:
+        """Serve `$cbs` to a peer, and ask the authorization plugin about its open.
+
+        The policy has decided before, and its rules apply as well.
+        """
+        if self.connection.state != ConnectionState.OPEN_RCVD:
+            # it has been refused
+            return
+        if self.claims is not None:
+            cbs.serve(self.connection, self.claims)
+        if self.authorization is not None:
+            assert self._nursery is not None
+            opening.hold_open(self.connection)
+            self._nursery.start_soon(self._authorize_open, self.authorization)
 
     async def _authenticate(
         self, event: events.SaslInitReceived | events.SaslResponseReceived

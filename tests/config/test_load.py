@@ -219,7 +219,7 @@ def test_the_default_file_shows_every_attribute() -> None:
 def test_what_the_default_file_comments_out_is_the_default() -> None:
     samples = "levels|id|metadata|socketAddressFamily|usersFile|openProperties|"
     samples += "protocolFamily|failoverUrls|sslProfile|sniSslProfiles|requireSsl|policyVhost|"
-    samples += "authenticationPlugin|authorizationPlugin"
+    samples += "authenticationPlugin|authorizationPlugin|claims"
     paragraphs = [
         paragraph
         if "#[[" in paragraph

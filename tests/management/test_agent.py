@@ -140,11 +140,15 @@ async def test_others_have_their_turn_between_many_rows() -> None:
     assert len(seen) >= 1000 // STEPS_PER_CHECKPOINT // 2
 
 
-async def test_nobody_else_receives_at_the_node() -> None:
+async def test_nobody_else_receives_requests_at_the_node() -> None:
     async with running_node(configured()) as running, connect(url(running)) as connection:
         for name in node_names("solo"):
-            with pytest.raises(LinkLost, match="not-allowed"):
-                await connection.open_receiver(name)
+            # it is a receiver of answers, with a node of its own
+            await connection.open_receiver(name)
+        node = running.node.table.in_use(NODE)
+        assert node is not None
+        [agent] = node.consumers
+        assert agent.link.session.connection.settings.is_own
 
 
 async def test_who_takes_no_answers_is_refused_and_others_are_answered() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from router.amqp.encode import encode_value
 from router.config.auto_links import AutoLinkSettings
+from router.config.claims import ClaimsSettings, SharedAccessKeySettings
 from router.config.connectors import ConnectorSettings
 from router.config.exchanges import BindingSettings, ExchangeSettings
 from router.config.link_routes import LinkRouteSettings
@@ -16,6 +17,7 @@ from router.config.model import AddressSettings, Configuration
 from router.config.plugins import PluginSettings
 from router.config.proxy_profiles import ProxyProfileSettings
 from router.config.redirects import RedirectSettings
+from router.config.secret import Secret
 from router.config.vhosts import VhostGroupSettings, VhostSettings
 from router.core.link_routes.route_outlets import LinkRouteRule
 from router.management.entities.unsupported_types import UNSUPPORTED_TYPES
@@ -60,6 +62,8 @@ async def test_every_value_is_of_its_kind_and_can_be_sent(tmp_path: Path) -> Non
         ssl_profiles=(Authority(tmp_path).profile(),),
         proxy_profiles=(ProxyProfileSettings(name="p", host="h", port=1),),
         vhosts=(VhostSettings(hostname="h", groups={"g": VhostGroupSettings(users=("ann",))}),),
+        shared_access_keys=(SharedAccessKeySettings(name="k", key=Secret("literal", "hidden")),),
+        claims=(ClaimsSettings(name="c", shared_access_keys=("k",)),),
     )
     seen = set()
     async with running_node(configuration) as running, Peer(running.address[1]) as peer:

@@ -83,6 +83,7 @@ def test_what_has_no_default_is_required() -> None:
         ("exchange", "address"),
         ("plugin", "plugin"),
         ("vhost", "hostname"),
+        ("sharedAccessKey", "key"),
     }
 
 

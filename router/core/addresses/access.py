@@ -15,6 +15,7 @@ import attrs
 
 if TYPE_CHECKING:
     from router.amqp.types import Symbol
+    from router.core.addresses.claims import Claims
     from router.core.addresses.tenants import Tenant
     from router.engine.connection import Connection
     from router.engine.link import Link
@@ -68,6 +69,8 @@ class Access:
     allows_link_routes: bool = True
     allows_admin_status: bool = True
     on_closed: Callable[[], None] | None = None
+    # the tokens of a connection whose peer may put them; also one of `rules`
+    claims: Claims | None = attrs.field(default=None, init=False, repr=False)
     # the attached links with their requests, and how many of them are senders
     links: dict[Link, LinkRequest] = attrs.field(factory=dict, init=False, repr=False)
     senders: int = attrs.field(default=0, init=False)
@@ -125,6 +128,8 @@ class Access:
         self.links.clear()
         self.senders = 0
         self._messages.clear()
+        if self.claims is not None:
+            self.claims.clear()
         if on_closed is not None:
             on_closed()
 

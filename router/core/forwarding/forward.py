@@ -21,6 +21,7 @@ from router.amqp.reading_disposition import DispositionFrame
 from router.core.addresses import nodes
 from router.core.addresses.exchanges import Exchanges
 from router.core.addresses.link_names import LinkNames
+from router.core.addresses.reply_nodes import ReplyNodes
 from router.core.addresses.sources import SourceRules
 from router.core.addresses.table import AddressTable, address_name
 from router.core.deliveries import max_message_size
@@ -38,7 +39,8 @@ from router.core.link_routes.link_routes import LinkRoutes
 from router.core.link_routes.remote_link_routes import RemoteLinkRoutes
 from router.core.link_routes.routed_links import RoutedLinks
 from router.core.links import attach, control_links, detach, refusals, resuming
-from router.core.links.control_links import ControlEnd
+from router.core.links.cbs import ReplyEnd
+from router.core.links.message_end import MessageEnd
 from router.core.links.suspended import SuspendedTermini
 from router.core.model import own_links, router_outcomes
 from router.core.model.address import Address, Consumer, Producer
@@ -109,6 +111,8 @@ class Forwarder(Handler):
         # the network, if it has work at the end of the turn
         self.network_due: list[Network] = []
         self.exchanges = Exchanges(table, self)
+        # receivers of answers of the router's management node
+        self.reply_nodes = ReplyNodes()
         # addresses that lost a receiver which may have accepted larger messages than the others
         self.sizes_due: dict[Address, None] = {}
         # dynamic nodes that are deleted once they have no message any more, each with a receiver
@@ -169,7 +173,7 @@ class Forwarder(Handler):
             if link.is_routed and address is not None:
                 self.relay.begin_routed(address, delivery, frame)
                 return
-            if isinstance(link.terminus, ControlEnd):
+            if isinstance(link.terminus, MessageEnd):
                 link.terminus.take(self, delivery, frame)
                 return
             if resuming.handle_resumed_transfer(self, delivery, frame):
@@ -313,6 +317,8 @@ class Forwarder(Handler):
             elif consumer.waiting.count or link.current is not None or link.drain:
                 self.queues.serve(consumer)
             self.credit.note(consumer.address, None)
+        elif isinstance(link.terminus, ReplyEnd):
+            link.terminus.flush(self)
 
     def sent(self, now: float) -> None:
         """Count the latency of deliveries that were received and sent in this turn.

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from router.core.links import attach
+from router.core.links.cbs import ReplyEnd
 from router.core.model.address import Consumer
 from router.engine.blocking import BlockedLinks
 from router.engine.link import OutgoingLink
@@ -67,6 +68,8 @@ def go_on(
         consumer = link.owner
         if isinstance(consumer, Consumer):
             _serve(forwarder, blocked, link, consumer, top)
+        elif isinstance(link.terminus, ReplyEnd):
+            link.terminus.flush(forwarder)
     connection.deduct_work(count)
     return blocked.count > 0
 

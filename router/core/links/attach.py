@@ -15,6 +15,8 @@ from router.core.addresses.table import address_name
 from router.core.deliveries import fallbacks, redelivery, source_outcomes
 from router.core.links import (
     admission,
+    azure_clients,
+    cbs,
     control_links,
     detach,
     resuming,
@@ -25,6 +27,7 @@ from router.core.links import (
 )
 from router.core.model import own_links
 from router.core.model.address import HERE, MESH, NO_TREE, Consumer, Producer
+from router.core.routers.names import MANAGEMENT_NODE
 from router.engine import attaching, opening
 from router.engine.events import (
     ConnectionClosed,
@@ -55,10 +58,12 @@ def event_received(forwarder: Core, connection: Connection, event: object) -> No
         attach_received(forwarder, connection, event.link)
     elif isinstance(event, LinkDetached):
         admission.link_ended(event.link)
+        forwarder.reply_nodes.link_ended(event.link)
         detach.link_lost(forwarder, event.link, event)
         own_links.link_detached(forwarder, event)
     elif isinstance(event, LinkRefused):
         admission.link_ended(event.link)
+        forwarder.reply_nodes.link_ended(event.link)
     elif isinstance(event, LinkAttached):
         own_links.link_attached(forwarder, event.link)
     elif isinstance(event, SessionBegun):
@@ -68,6 +73,7 @@ def event_received(forwarder: Core, connection: Connection, event: object) -> No
         own_links.session_ended(forwarder, event)
     elif isinstance(event, ConnectionClosed):
         forwarder.suspended.connection_closed(forwarder, connection)
+        forwarder.reply_nodes.connection_closed(connection)
         if connection.access is not None:
             connection.access.closed()
     elif isinstance(event, OpenReceived):
@@ -95,6 +101,10 @@ def attach_received(forwarder: Core, connection: Connection, link: Link) -> None
     try:
         if control_links.is_control(link):
             forwarder.on_control(link)
+            return
+        claims_node = cbs.node_of(connection)
+        if claims_node is not None and cbs.is_to_node(link):
+            claims_node.attach_received(forwarder, link)
             return
         admission.admit(forwarder, link)
         holder = stealing.link_to_replace(forwarder, link)
@@ -185,6 +195,7 @@ def _accept_receiver(forwarder: Core, link: OutgoingLink, holder: Link | None) -
         forwarder.sources.rejects_unconfirmed and remote.snd_settle_mode == SenderSettleMode.SETTLED
     )
     consumer.side = forwarder.network.side_of(connection)
+    azure_clients.give_long_tags(link)
     link.owner = consumer
     link.outcome_terms = agreed
     resumed = resuming.resume_terminus(forwarder, link, holder, address)
@@ -210,6 +221,8 @@ def _accept_receiver(forwarder: Core, link: OutgoingLink, holder: Link | None) -
     )
     suspended.remember(link.terminus, granted)
     mode = remote.snd_settle_mode
+    if azure_clients.never_settles(link):
+        mode = SenderSettleMode.SETTLED
     attaching.accept(
         link,
         granted,
@@ -278,6 +291,7 @@ def _accept_sender(
     producer.is_fallback = phases.is_fallback(target)
     access = connection.access
     producer.checks_user_id = access is not None and access.checks_user_id
+    azure_clients.tolerate_overdraft(link)
     producer.side = link.side = forwarder.network.side_of(connection)
     if producer.side == MESH:
         # an edge's interior router has already sent its multicasts along its trees
@@ -301,7 +315,8 @@ def _accept_sender(
         link,
         remote.source if remote.source is not None else Source(),
         granted,
-        max_message_size=0 if access is None else access.max_message_size,
+        max_message_size=0 if access is None else azure_clients.max_message_size(access),
+        rcv_settle_mode=azure_clients.settle_mode_for(link),
         unsettled=told.unsettled,
         incomplete_unsettled=told.is_incomplete,
     )
@@ -332,11 +347,18 @@ def _enter(
     if not asked:
         raise AmqpError(Condition.INVALID_FIELD, "a source or target needs an address", Scope.LINK)
     connection = link.session.connection
-    text = tenants.inside(forwarder.table, connection, asked, is_sender=is_sender)
+    if azure_clients.is_entity_management(connection, address_name(asked)):
+        text = MANAGEMENT_NODE
+    else:
+        text = tenants.inside(forwarder.table, connection, asked, is_sender=is_sender)
     elsewhere = forwarder.table.redirect_link(text, asked, is_sender=is_sender)
     if elsewhere is not None:
         raise elsewhere
     is_own = connection.settings.is_own
+    is_managed = forwarder.table.own_name(address_name(text)) == MANAGEMENT_NODE
+    is_managed = is_managed and forwarder.table.is_own_node(MANAGEMENT_NODE)
+    if is_managed and not (is_sender or is_own) and connection.settings.management != "none":
+        return asked, forwarder.reply_nodes.make(forwarder, link, asked)
     is_answered = forwarder.table.is_own_node(text) or forwarder.network.is_answered_elsewhere(text)
     if not is_sender and not is_own and is_answered:
         raise AmqpError(

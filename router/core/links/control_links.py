@@ -2,7 +2,7 @@
 
 Each router attaches one sender, on a separate session, with the link name `qd.router.<its id>`. The
 sender's target has the capability `qd.router` and no address, and its messages are sent settled.
-Incoming messages are assembled in this module, and never reach an address. Nothing here runs per
+Incoming messages are assembled (`message_end`), and never reach an address. Nothing here runs per
 message of a client.
 """
 
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from router.amqp.constants import Condition, Descriptor, SenderSettleMode
 from router.amqp.performatives import Attach, Error, Source, Target
-from router.amqp.reading import TransferFrame
 from router.amqp.types import Symbol
+from router.core.links.message_end import MessageEnd
 from router.core.model.address import Producer
 from router.core.model.own_links import OwnLink
 from router.engine import attaching
@@ -213,37 +213,17 @@ class _Sender(OwnLink):
         self._control.lose(_reason("our sender", error))
 
 
-class ControlEnd:
-    """Terminus of the peer's sender, which assembles messages from their frames."""
-
-    # no deliveries of an earlier link are remembered
-    unsettled: Final[dict[bytes, Delivery]] = {}
-    moving: Final = None
+class ControlEnd(MessageEnd):
+    """Terminus of the peer's sender of control messages."""
 
     def __init__(self, control: ControlLink) -> None:
+        super().__init__()
         self._control = control
-        self._delivery: Delivery | None = None
-        self._parts: list[bytes] = []
         self._error: Error | None = None
 
-    def take(self, forwarder: Core, delivery: Delivery, frame: TransferFrame) -> None:
-        """Add a frame to a message, and process the message after its last frame."""
-        if delivery is not self._delivery:
-            # an earlier incomplete message, if any, was aborted
-            self._delivery = delivery
-            self._parts.clear()
-        if frame.end > frame.payload_at:
-            # a peer may send any number of empty frames
-            self._parts.append(bytes(memoryview(frame.octets)[frame.payload_at : frame.end]))
-        if not delivery.complete:
-            return
-        octets = b"".join(self._parts)
-        self._delivery = None
-        self._parts.clear()
-        delivery.discarded = True
+    def received(self, forwarder: Core, delivery: Delivery, octets: bytes) -> None:
+        """Accept a complete message, and pass it to the control link."""
         link: Link = delivery.incoming
-        # decoding counts as the work of one frame for each 64 octets
-        link.session.connection.deduct_work(1 + (len(octets) >> 6))
         if delivery.incoming_open:
             link.session.settle_with_code(delivery, ACCEPTED)
         self._control.received(octets)

@@ -12,7 +12,8 @@ import re
 from router.core.model.address import FALLBACK, LAST_PHASE, Address
 from router.core.routers.routing_state import EDGE, EDGE_AWAY, EDGE_RUN, MOBILE
 
-MANAGEMENT = "/$management"
+MANAGEMENT_NODE = "$management"
+MANAGEMENT = f"/{MANAGEMENT_NODE}"
 # the most digits that an instance has: instances are below 2^63
 LONGEST_INSTANCE = 19
 _TOPOLOGICAL = re.compile(r"_topo/0/([^/]+)/.")

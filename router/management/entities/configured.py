@@ -198,3 +198,15 @@ CONFIGURED_BINDING: Final = _type(
     _name,
     live=BINDING_STATE,
 )
+
+CONFIGURED_SHARED_ACCESS_KEY: Final = named_type(
+    "router.config.sharedAccessKey",
+    "A key of shared access signatures. Dispatch has no such type.",
+    "sharedAccessKey",
+)
+
+CONFIGURED_CLAIMS: Final = named_type(
+    "router.config.claims",
+    "Security tokens that listeners accept at $cbs. Dispatch has no such type.",
+    "claims",
+)

@@ -163,6 +163,7 @@ class WebSocketPort(AmqpPort):
         near, far = socket_pair()
         pump = RouterPump(near, connection, self.hub, self.authenticator, self.counters)
         pump.authorization = self.authorization
+        pump.claims = self.claims
         if isinstance(octets, trio.SSLStream):
             self._secured(pump, octets)
         pump.log.debug("connection accepted", listener=self.listener.name)

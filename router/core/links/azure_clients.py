@@ -1,0 +1,82 @@
+"""What clients of Azure rely on, on connections with a `$cbs` node (docs/how-to/claims.md).
+
+Nothing here runs per message.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from router.amqp.constants import ReceiverSettleMode
+from router.core.addresses.table import address_name
+from router.core.links.cbs import node_of
+from router.core.routers.names import MANAGEMENT
+
+if TYPE_CHECKING:
+    from router.core.addresses.access import Access
+    from router.engine.connection import Connection
+    from router.engine.link import IncomingLink, OutgoingLink
+
+# How many messages a client may send without credit, each time that it is granted credit.
+OVERDRAFT: Final = 10_000
+LOCK_BYTES: Final = 16
+# As with Azure's largest queues.
+AZURES_MAX_MESSAGE_BYTES: Final = 100 * 1024 * 1024
+
+
+def is_entity_management(connection: Connection, name: str) -> bool:
+    """Return whether a name means the management node of an entity, as clients of Azure use it.
+
+    The router answers there only for connections with a `$cbs` node.
+    """
+    return node_of(connection) is not None and name.endswith(MANAGEMENT) and name[0] not in "$_"
+
+
+def tolerate_overdraft(link: IncomingLink) -> None:
+    """Let a sender exceed its credit somewhat, if its connection has a `$cbs` node.
+
+    Azure's clients in Python send without credit. What they send waits, within the limits of the
+    session's window and of held octets.
+    """
+    if node_of(link.session.connection) is not None:
+        link.overdraft = link.least_overdraft = OVERDRAFT
+
+
+def settle_mode_for(link: IncomingLink) -> ReceiverSettleMode | None:
+    """Return the rcv-settle-mode for a sender whose connection has a `$cbs` node, otherwise None.
+
+    Azure's clients in Python ask for the mode second, but await a settlement as with first.
+    """
+    is_azures = node_of(link.session.connection) is not None
+    return ReceiverSettleMode.FIRST if is_azures else None
+
+
+def max_message_size(access: Access) -> int:
+    """Return the max-message-size for a peer's sender; 0 means that there is no limit.
+
+    Azure's clients in JavaScript cannot make a batch without a limit.
+    """
+    if access.claims is None:
+        return access.max_message_size
+    return access.max_message_size or AZURES_MAX_MESSAGE_BYTES
+
+
+def never_settles(link: OutgoingLink) -> bool:
+    """Return whether a receiver never settles what it gets, as Azure's clients of event hubs.
+
+    They receive from the partitions of a hub, on connections with a `$cbs` node.
+    """
+    if node_of(link.session.connection) is None:
+        return False
+    source = link.remote_attach.source
+    name = address_name(getattr(source, "address", None) or "").lower()
+    return "/consumergroups/" in name and "/partitions/" in name
+
+
+def give_long_tags(link: OutgoingLink) -> None:
+    """Send deliveries with tags of 16 octets, if the link's connection has a `$cbs` node.
+
+    Azure's clients read the tag of a message as the UUID of its lock.
+    """
+    if node_of(link.session.connection) is not None:
+        link.own_tag_bytes = LOCK_BYTES

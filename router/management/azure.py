@@ -1,0 +1,103 @@
+"""Requests that clients of Azure send to `$management`, about an entity such as an event hub.
+
+The router keeps no messages, so an address is like an event hub with a single partition that is
+always empty. All other operations of Azure's, such as to peek at messages or to renew a lock, need
+a broker, and are answered with 501.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+from router.amqp.types import Array, Long, Timestamp
+from router.core.addresses.claims import Claims
+from router.management.requests import (
+    BAD_REQUEST,
+    FORBIDDEN,
+    NOT_FOUND,
+    NOT_IMPLEMENTED,
+    Answer,
+    Refused,
+    Request,
+)
+from router.management.views import RouterView
+
+OPERATIONS: Final = "COM.MICROSOFT:"
+HUB: Final = "com.microsoft:eventhub"
+PARTITION: Final = "com.microsoft:partition"
+PARTITION_ID: Final = "0"
+_LONGEST_NAME: Final = 1024
+# without messages, no message has a number or an offset
+_NO_NUMBER: Final = -1
+
+
+def claims_of(router: RouterView, request: Request) -> Claims | None:
+    """Return the claims of the connection that a request came on; None if it has none."""
+    number = request.connection
+    pump = None if number is None else router.observed.pumps.get(number)
+    access = None if pump is None else pump.connection.access
+    return None if access is None else access.claims
+
+
+def is_about_entity(request: Request) -> bool:
+    """Return whether a request reads the properties of an event hub or its partition."""
+    return request.text("type") in (HUB, PARTITION)
+
+
+def check_claims(claims: Claims, request: Request) -> None:
+    """Raise Refused unless the tokens of a request's connection allow it."""
+    if claims.may_manage():
+        return
+    if not (is_about_entity(request) and request.operation == "READ"):
+        if request.operation.startswith(OPERATIONS):
+            # refused for another reason, which tells more
+            return
+        raise Refused(
+            FORBIDDEN,
+            f"the connection may not request {request.operation}: no valid token of it gives the "
+            "right Manage at $management",
+        )
+    if not claims.may_read_entity(request.text("name") or ""):
+        raise Refused(FORBIDDEN, "no valid token of the connection gives a right at this entity")
+
+
+def answer(router: RouterView, request: Request) -> Answer | None:
+    """Return the answer to a request of Azure's; None if it is not one of them."""
+    operation = request.operation
+    if operation.startswith(OPERATIONS):
+        raise Refused(
+            NOT_IMPLEMENTED,
+            f"{request.properties['operation']!s:.100} is not implemented: this router keeps no "
+            "messages, sessions or rules",
+        )
+    if operation != "READ" or not is_about_entity(request):
+        return None
+    name = request.text("name")
+    if not name or len(name) > _LONGEST_NAME:
+        raise Refused(BAD_REQUEST, "name must be that of an event hub")
+    if request.text("type") == HUB:
+        created_s = time.time() - router.uptime_s
+        return Answer(
+            {
+                "name": name,
+                "type": HUB,
+                "created_at": Timestamp(int(created_s * 1000)),
+                "partition_count": 1,
+                "partition_ids": Array([PARTITION_ID]),
+            }
+        )
+    if request.text("partition") != PARTITION_ID:
+        raise Refused(NOT_FOUND, f'there is one partition, "{PARTITION_ID}"')
+    return Answer(
+        {
+            "name": name,
+            "type": PARTITION,
+            "partition": PARTITION_ID,
+            "begin_sequence_number": Long(_NO_NUMBER),
+            "last_enqueued_sequence_number": Long(_NO_NUMBER),
+            "last_enqueued_offset": str(_NO_NUMBER),
+            "last_enqueued_time_utc": Timestamp(0),
+            "is_partition_empty": True,
+        }
+    )

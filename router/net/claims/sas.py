@@ -1,0 +1,104 @@
+"""Shared access signatures (SAS tokens), as clients of Azure Service Bus and Event Hubs make them.
+
+A token is `SharedAccessSignature sr=AUDIENCE&sig=SIGNATURE&se=EXPIRY&skn=KEYNAME`, with each value
+percent-encoded. The signature is the HMAC-SHA256 of the encoded audience, a line feed and the
+expiry in seconds since 1970, by the octets of the key's text. The token gives its key's rights at
+the path of the audience and below it; the audience's scheme, host and port do not matter.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+import re
+from collections.abc import Iterable
+from typing import Final
+from urllib.parse import unquote
+
+import attrs
+
+from router.core.addresses.claims import Grant, TokenRefused, VerifiedToken, path_in
+
+PREFIX: Final = "SharedAccessSignature "
+_FIELDS: Final = ("sr", "sig", "se", "skn")
+_EXPIRY: Final = re.compile(r"[0-9]{1,12}", re.ASCII)
+_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_LONGEST_PATH: Final = 2048
+# compared with the signature of an unknown key, so that this takes as long as for a known one
+_NO_KEY: Final = (b"\0" * 32,)
+# The same words whatever is wrong: nobody learns which keys there are.
+_WRONG: Final = TokenRefused(401, "the SAS token is not signed with a key that is accepted here")
+
+
+@attrs.frozen
+class SasKey:
+    """Key of shared access signatures: `secrets` are its octets, primary and secondary."""
+
+    name: str
+    secrets: tuple[bytes, ...] = attrs.field(repr=False)
+    rights: int
+
+
+class SasKeys:
+    """Keys by their names in tokens."""
+
+    def __init__(self, keys: Iterable[SasKey] = ()) -> None:
+        self._keys = {each.name: each for each in keys}
+
+    def __bool__(self) -> bool:
+        return bool(self._keys)
+
+    def verify(self, token: str, now: float, leeway_s: float) -> VerifiedToken:
+        """Return what a token allows; raise TokenRefused if it is not valid.
+
+        `now` is in seconds since 1970. The token is valid for `leeway_s` beyond its expiry.
+        """
+        fields = _fields(token)
+        key = self._keys.get(_decoded(fields["skn"]))
+        signed = f"{fields['sr']}\n{fields['se']}".encode()
+        try:
+            signature = base64.b64decode(_decoded(fields["sig"]), validate=True)
+        except (binascii.Error, ValueError):
+            raise TokenRefused(401, "the signature (sig) of the SAS token is not base64") from None
+        is_right = False
+        for secret in _NO_KEY if key is None else key.secrets:
+            # both are always computed: how long it takes does not tell which one it was
+            is_right |= hmac.compare_digest(hmac.digest(secret, signed, "sha256"), signature)
+        if key is None or not is_right:
+            raise _WRONG
+        # only now: who has no key learns nothing more
+        if not _EXPIRY.fullmatch(fields["se"]):
+            raise TokenRefused(401, "the expiry (se) of the SAS token is no number of seconds")
+        lifetime_s = int(fields["se"]) + leeway_s - now
+        if lifetime_s <= 0:
+            raise TokenRefused(401, "the SAS token has expired (se)")
+        audience = _decoded(fields["sr"])
+        if not audience.isprintable() or len(audience) > _LONGEST_PATH:
+            raise TokenRefused(401, "the audience (sr) of the SAS token is no address")
+        path = path_in(audience)
+        return VerifiedToken((Grant(path, key.rights),), lifetime_s, audience, key.name)
+
+
+def _fields(token: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for part in token.removeprefix(PREFIX).split("&"):
+        name, _, value = part.partition("=")
+        if name in found:
+            raise TokenRefused(400, f"the SAS token has {name} twice" if name in _FIELDS else "the "
+                               "SAS token has a field twice")  # fmt: skip
+        found[name] = value
+    missing = [name for name in _FIELDS if not found.get(name)]
+    if missing:
+        raise TokenRefused(400, f"the SAS token lacks {', '.join(missing)}")
+    return found
+
+
+def _decoded(text: str) -> str:
+    """Decode a percent-encoded value, in which a + stands for itself."""
+    try:
+        if _ESCAPE.search(text):
+            raise ValueError
+        return unquote(text, errors="strict")
+    except ValueError:
+        raise TokenRefused(400, "a field of the SAS token is not percent-encoded UTF-8") from None

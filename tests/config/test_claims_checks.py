@@ -1,0 +1,75 @@
+"""Claims, their keys, and listeners that name them."""
+
+from __future__ import annotations
+
+import pytest
+
+from router.config.load import parse_configuration
+from router.config.mistakes import InvalidConfiguration
+
+KEYS = """
+[[sharedAccessKey]]
+name = "a"
+key = "x"
+[[sharedAccessKey]]
+name = "b"
+keyName = "a"
+key = "y"
+"""
+CLAIMS = '[[claims]]\nname = "c"\nsharedAccessKeys = "a"\n'
+
+
+def mistakes(text: str) -> list[str]:
+    """Return the mistakes in a file with some keys, each without its place."""
+    try:
+        parse_configuration(KEYS + text, source="f")
+    except InvalidConfiguration as invalid:
+        return [str(each).partition(": ")[2] for each in invalid.mistakes]
+    return []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        CLAIMS + '[[listener]]\nclaims = "c"',
+        '[[claims]]\nname = "c"\njwksFile = "/x"\naudiences = "r"\nissuer = "i"',
+        CLAIMS + 'requiredOf = "everyone"\ntokenTimeoutSeconds = 0\nleewaySeconds = 0',
+    ],
+    ids=["sas", "jwt", "all"],
+)
+def test_what_fits_together(text: str) -> None:
+    assert mistakes(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "mistake"),
+    [
+        ("[[sharedAccessKey]]\nkey = 'z'", "sharedAccessKey[2].name: is missing"),
+        ("[[sharedAccessKey]]\nname = 'a'\nkey = 'z'", 'sharedAccessKey[2].name: "a" is taken'),
+        ("[[sharedAccessKey]]\nname = 'd'", "sharedAccessKey[2].key: is missing"),
+        ("[[claims]]\nsharedAccessKeys = 'a'", "claims[0].name: is missing"),
+        (CLAIMS + CLAIMS, 'claims[1].name: "c" is taken'),
+        ("[[claims]]\nname = 'c'", "claims[0]: accepts no token"),
+        (
+            "[[claims]]\nname = 'c'\nsharedAccessKeys = 'z'",
+            "claims[0].sharedAccessKeys: names z, which is no sharedAccessKey; known here: a, b",
+        ),
+        (
+            "[[claims]]\nname = 'c'\nsharedAccessKeys = ['a', 'b']",
+            "claims[0].sharedAccessKeys: has a and b, which have the same keyName",
+        ),
+        ("[[claims]]\nname = 'c'\njwksFile = '/x'", "claims[0].audiences: is missing"),
+        (CLAIMS + "issuer = 'i'", "claims[0].issuer: has no effect"),
+        (
+            "[[listener]]\nclaims = 'z'",
+            "listener[0].claims: names z, which is no claims; there is no claims yet: add one",
+        ),
+        (
+            CLAIMS + "[[listener]]\nclaims = 'c'\nrole = 'inter-router'",
+            "listener[0].claims: has no effect on a listener for other routers",
+        ),
+    ],
+    ids=lambda value: value[:30] if value[0] != "[" else "text",
+)
+def test_what_does_not_fit(text: str, mistake: str) -> None:
+    assert any(each.startswith(mistake) for each in mistakes(text)), mistakes(text)

@@ -1,0 +1,191 @@
+"""Clients of Azure Service Bus and Event Hubs, unmodified, with tokens at `$cbs`."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from azure.eventhub import EventData, EventHubConsumerClient, EventHubProducerClient
+from azure.servicebus import ServiceBusClient, ServiceBusMessage, TransportType
+from azure.servicebus.exceptions import ServiceBusAuthenticationError, ServiceBusError
+
+from support.certificates import Authority
+from support.configuring import entity
+from support.proton_peers import ProtonPeers
+from support.rhea_peers import FOLDER, require_rhea
+from support.routers import RouterProcess, StartRouter
+from support.tls_peers import listener, profile
+
+PATIENCE_S = 30
+KEY = "c2VjcmV0"
+CLAIMS = '[router]\nunsupportedFilters = "ignore"\n'
+CLAIMS += entity("sharedAccessKey", name="all", keyName="Root", key=KEY)
+CLAIMS += entity("sharedAccessKey", name="listen", key="listen-key", rights=["Listen"])
+CLAIMS += entity("claims", name="tokens", sharedAccessKeys=["all", "listen"])
+CLAIMS += entity("exchange", name="hub", address="hub")
+CLAIMS += entity(
+    "binding",
+    exchangeName="hub",
+    bindingKey="#",
+    nextHopAddress="hub/ConsumerGroups/$Default/Partitions/0",
+)
+PLAIN = CLAIMS + listener("plain", claims="tokens") + listener("open")
+
+
+def text_for(router: RouterProcess, *, name: str = "Root", key: str = KEY) -> str:
+    """Return a connection string for a router without TLS."""
+    host, port = router.addresses[0]
+    return (
+        f"Endpoint=sb://{host}:{port};SharedAccessKeyName={name};SharedAccessKey={key};"
+        "UseDevelopmentEmulator=true"
+    )
+
+
+@pytest.fixture
+def claimed(routers: StartRouter) -> RouterProcess:
+    """Start a router with claims."""
+    return routers(PLAIN)
+
+
+@pytest.fixture
+def beside() -> Iterator[Callable[..., Any]]:
+    """Call functions in threads; what they return is awaited at the end of the test."""
+    with ThreadPoolExecutor() as pool:
+        started = []
+
+        def start(act: Callable[..., object], *arguments: object) -> None:
+            started.append(pool.submit(act, *arguments))
+
+        yield start
+        for each in started:
+            each.result(PATIENCE_S)
+
+
+def exchange(client: ServiceBusClient, beside: Callable[..., Any], name: str) -> None:
+    """Send a message, receive it, and settle it."""
+    with client, client.get_queue_receiver(name) as receiver, client.get_queue_sender(name) as to:
+        beside(to.send_messages, ServiceBusMessage("hello"))
+        [message] = receiver.receive_messages(max_message_count=1, max_wait_time=PATIENCE_S)
+        assert str(message) == "hello"
+        receiver.complete_message(message)
+        # the router keeps nothing that could be peeked at
+        with pytest.raises(ServiceBusError, match="not implemented"):
+            receiver.peek_messages()
+
+
+def test_service_bus(claimed: RouterProcess, beside: Callable[..., Any], address: str) -> None:
+    client = ServiceBusClient.from_connection_string(text_for(claimed), retry_total=0)
+    exchange(client, beside, address)
+
+
+def test_service_bus_with_tls(
+    routers: StartRouter, authority: Authority, beside: Callable[..., Any], address: str
+) -> None:
+    own = profile("own", authority.issue("localhost", "127.0.0.1"))
+    router = routers(CLAIMS + own + listener("tls", claims="tokens", sslProfile="own"))
+    client = ServiceBusClient.from_connection_string(
+        f"Endpoint=sb://localhost;SharedAccessKeyName=Root;SharedAccessKey={KEY}",
+        custom_endpoint_address=f"sb://localhost:{router.addresses[0][1]}",
+        transport_type=TransportType.Amqp,
+        connection_verify=str(authority.ca_file),
+        retry_total=0,
+    )
+    exchange(client, beside, address)
+
+
+@pytest.mark.parametrize(("name", "key"), [("Root", "wrong"), ("nobody", KEY)])
+def test_a_wrong_key_is_an_authentication_error(
+    claimed: RouterProcess, name: str, key: str
+) -> None:
+    text = text_for(claimed, name=name, key=key)
+    client = ServiceBusClient.from_connection_string(text, retry_total=0)
+    with client, pytest.raises(ServiceBusAuthenticationError):
+        client.get_queue_sender("q").__enter__()
+    assert key not in claimed.log_text()
+
+
+def test_a_key_to_listen_does_not_send(claimed: RouterProcess, address: str) -> None:
+    text = text_for(claimed, name="listen", key="listen-key")
+    client = ServiceBusClient.from_connection_string(text, retry_total=0)
+    with (
+        client,
+        client.get_queue_receiver(address),
+        pytest.raises(ServiceBusError, match="right Send"),
+    ):
+        client.get_queue_sender(address).__enter__()
+
+
+def test_event_hubs(claimed: RouterProcess, proton: ProtonPeers) -> None:
+    text = text_for(claimed) + ";EntityPath=hub"
+    group = "$Default"
+    consumer = EventHubConsumerClient.from_connection_string(text, group, retry_total=0)
+    bodies: list[str] = []
+    seen, ready = threading.Event(), threading.Event()
+
+    def received(_: object, event: EventData) -> None:
+        bodies.append(event.body_as_str())
+        seen.set()
+
+    receiving = threading.Thread(
+        daemon=True,
+        target=consumer.receive,
+        args=[received],
+        kwargs={
+            "starting_position": "-1",
+            "on_partition_initialize": lambda _: ready.set(),
+        },
+    )
+    receiving.start()
+    try:
+        assert ready.wait(PATIENCE_S)
+        with EventHubProducerClient.from_connection_string(text, retry_total=3) as producer:
+            assert producer.get_eventhub_properties()["partition_ids"] == ["0"]
+            assert producer.get_partition_properties("0")["is_empty"]
+            proton.until(lambda: "Partitions/0" in claimed.log_text(), "a consumer")
+            producer.send_event(EventData("event"), timeout=PATIENCE_S)
+        assert seen.wait(PATIENCE_S)
+    finally:
+        consumer.close()
+        receiving.join(PATIENCE_S)
+    assert bodies == ["event"]
+
+
+def said_by_node(mode: str, text: str, address: str, **variables: str) -> dict[str, object]:
+    """Return what the SDKs in JavaScript tell of an exchange."""
+    node = require_rhea()
+    if not (FOLDER / "node_modules" / "@azure").is_dir():
+        pytest.skip("the SDKs of Azure in JavaScript are missing (run `make interop`)")
+    done = subprocess.run(
+        [node, "azure.js", mode, text, address],
+        cwd=FOLDER,
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        timeout=2 * PATIENCE_S,
+        check=True,
+    )
+    told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    return {each["what"]: each["value"] for each in told}
+
+
+def test_service_bus_in_javascript(claimed: RouterProcess, address: str) -> None:
+    said = said_by_node("exchange", text_for(claimed), address)
+    assert said["received"] == "hello"
+    assert said["sent"] is True
+    assert "not implemented" in str(said["peek"])
+
+
+def test_a_hub_has_properties_in_javascript(claimed: RouterProcess, address: str) -> None:
+    said = said_by_node("hub", text_for(claimed), address)
+    assert said == {"hub": ["0"], "partition": True}
+
+
+def test_a_wrong_key_in_javascript(claimed: RouterProcess, address: str) -> None:
+    said = said_by_node("exchange", text_for(claimed, key="wrong"), address)
+    assert "UnauthorizedAccess" in str(said["failed"]) or "401" in str(said["failed"])

@@ -1,0 +1,177 @@
+"""Tokens verified with what is configured; keys that are loaded again; routers with claims."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+from router.amqp.message import AmqpValue, Message, encode_message
+from router.amqp.performatives import Close, Detach, Disposition, Rejected
+from router.config.claims import ClaimsSettings, SharedAccessKeySettings
+from router.config.model import Configuration
+from router.config.secret import Secret
+from router.core.addresses.claims import TokenRefused
+from router.net.claims.verifier import ClaimsUnusable, LiveClaims, load_all, renew
+
+from support.loopback import dialled, listening, running_node
+from support.tokens import KEY, NOW, hs256, sas
+
+SECRET = "s" * 32
+CLAIMS = {"exp": NOW + 60, "aud": "router", "rights": "send:orders listen:orders"}
+
+
+def configured(key: str = KEY, **fields: Any) -> Configuration:
+    """Return a configuration with claims for both kinds of tokens."""
+    given: dict[str, Any] = {
+        "name": "c",
+        "shared_access_keys": ("root",),
+        "hmac_key": Secret("literal", SECRET),
+        "algorithms": ("HS256",),
+        "audiences": ("router",),
+    }
+    return attrs.evolve(
+        listening(claims="c"),
+        shared_access_keys=(SharedAccessKeySettings(name="root", key=Secret("literal", key)),),
+        claims=(ClaimsSettings(**{**given, **fields}),),
+    )
+
+
+def live(configuration: Configuration) -> LiveClaims:
+    """Return the verifier of a configuration, at a fixed time."""
+    return LiveClaims(load_all(configuration)["c"], lambda: NOW)
+
+
+@pytest.mark.parametrize("kind", ["jwt", "amqp:jwt", "servicebus.windows.net:sastoken", ""])
+def test_the_kind_follows_from_the_token(kind: str) -> None:
+    verifier = live(configured())
+    assert verifier.verify(kind, sas("sb://host/orders"), "sb://host/orders").key == "root"
+    assert verifier.verify(kind, hs256(SECRET.encode(), CLAIMS), "orders").key == "jwt"
+
+
+@pytest.mark.parametrize(
+    ("token", "audience"),
+    [
+        (sas("sb://host/orders"), "sb://host/secret"),
+        (sas("sb://host/orders"), "sb://host/"),
+        (sas("sb://host/orders"), "sb://host/orders2"),
+        (sas("sb://host/orders"), "sb://host/Orders"),
+        (sas("sb://host/orders"), "sb://host/orders/../secret"),
+        (hs256(SECRET.encode(), CLAIMS), "secret"),
+    ],
+    ids=["other", "wider", "longer", "case", "dots", "jwt"],
+)
+def test_a_token_is_not_for_another_audience(token: str, audience: str) -> None:
+    with pytest.raises(TokenRefused, match="does not cover the audience") as caught:
+        live(configured()).verify("", token, audience)
+    assert caught.value.status == 401
+
+
+@pytest.mark.parametrize("token", ["x", "a.b", "sharedaccesssignature sr=", "Bearer x.y.z q"])
+def test_other_tokens_are_refused(token: str) -> None:
+    with pytest.raises(TokenRefused) as caught:
+        live(configured()).verify("jwt", token, None)
+    assert caught.value.status == 400
+
+
+def test_simple_web_tokens_are_refused_by_name() -> None:
+    with pytest.raises(TokenRefused, match="not supported; SAS tokens"):
+        live(configured()).verify("amqp:swt", "Issuer=x", None)
+
+
+def test_only_what_is_configured_is_accepted() -> None:
+    only_sas = live(configured(hmac_key=None, audiences=(), algorithms=ClaimsSettings().algorithms))
+    with pytest.raises(TokenRefused, match="SAS tokens"):
+        only_sas.verify("jwt", hs256(SECRET.encode(), CLAIMS), None)
+    only_jwt = live(configured(shared_access_keys=()))
+    with pytest.raises(TokenRefused, match="JWTs"):
+        only_jwt.verify("jwt", sas("orders"), None)
+
+
+def test_keys_are_exchanged_and_withdrawn() -> None:
+    table: dict[str, LiveClaims] = {}
+    renew(table, load_all(configured()))
+    verifier = table["c"]
+    token = sas("orders", expiry=4_000_000_000)
+    assert verifier.verify("", token, "orders").key == "root"
+    renew(table, load_all(configured("another", required_of="everyone")))
+    assert table["c"] is verifier
+    assert verifier.requires_of_all
+    with pytest.raises(TokenRefused):
+        verifier.verify("", token, "orders")
+    renew(table, {})
+    assert table == {}
+    with pytest.raises(TokenRefused, match="any more"):
+        verifier.verify("", sas("orders", key="another"), "orders")
+
+
+@pytest.mark.parametrize(
+    ("attribute", "fields"),
+    [
+        ("jwksFile", {"jwks_file": Path("/nowhere")}),
+        ("publicKeyFile", {"public_key_file": Path("/dev/null")}),
+        ("hmacKey", {"hmac_key": Secret("literal", "short")}),
+        ("hmacKey", {"hmac_key": Secret("env", "NOT_SET_ANYWHERE")}),
+        ("hmacKey", {"algorithms": ("RS256",)}),
+    ],
+    ids=["missing", "empty", "short", "unset", "algorithm"],
+)
+def test_what_cannot_be_loaded(attribute: str, fields: dict[str, Any]) -> None:
+    with pytest.raises(ClaimsUnusable) as caught:
+        load_all(configured(**fields))
+    assert caught.value.attribute == attribute
+    assert "short" not in str(caught.value)
+
+
+def test_nothing_shows_a_key() -> None:
+    loaded = load_all(configured())
+    shown = f"{configured()!r} {loaded!r} {live(configured())!r}"
+    assert KEY not in shown
+    assert SECRET not in shown
+
+
+# Running routers.
+
+
+def request(token: str) -> bytes:
+    """Return a request to put a token."""
+    given = {"operation": "put-token", "type": "jwt", "name": "orders"}
+    return encode_message(Message(application_properties=given, body=(AmqpValue(token),)))
+
+
+async def test_a_router_offers_the_node_and_drops_who_puts_no_token() -> None:
+    configuration = configured(token_timeout_seconds=0.5)
+    async with running_node(configuration) as running, dialled(running.address) as peer:
+        opened = await peer.begin()
+        assert "AMQP_CBS_V1_0" in opened.offered_capabilities
+        close = await peer.hear_until(Close)
+        assert close.error is not None
+        assert close.error.condition == "amqp:unauthorized-access"
+        assert "within 0.5 s" in str(close.error.description)
+
+
+async def test_links_live_as_long_as_tokens_and_survive_a_reload() -> None:
+    configuration = configured(leeway_seconds=0.0)
+    async with running_node(configuration) as running, dialled(running.address) as peer:
+        running.node.hub.claims["c"]._wall_clock = lambda: NOW
+        await peer.begin()
+        await peer.attach_sender("$cbs", handle=0)
+        await peer.transfer(0, request(sas("orders", expiry=int(NOW) + 3600)))
+        assert (await peer.hear_until(Disposition)).state is not None
+        await peer.attach_receiver("orders", handle=1)
+        # other keys: the links stay, and the old key is good for nothing new
+        renewed = attrs.evolve(
+            configuration, shared_access_keys=configured("another").shared_access_keys
+        )
+        await running.node.apply(renewed)
+        await peer.transfer(1, request(sas("orders", expiry=int(NOW) + 3600)))
+        refused = await peer.hear_until(Disposition)
+        assert isinstance(refused.state, Rejected)
+        await peer.transfer(2, request(sas("orders", key="another", expiry=int(NOW) + 1)))
+        await peer.hear_until(Disposition)
+        # the renewal ends earlier
+        detach = await peer.hear_until(Detach)
+        assert detach.error is not None
+        assert detach.error.condition == "amqp:unauthorized-access"
