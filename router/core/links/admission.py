@@ -15,6 +15,7 @@ from router.core.addresses.access import Access, LinkRequest
 from router.core.addresses.link_origins import ASKED_ADDRESS
 from router.core.addresses.table import address_name
 from router.core.link_routes import routed_detach
+from router.core.links.message_end import ServiceEnd
 from router.core.model.address import Producer
 from router.engine import attaching
 from router.engine.link import IncomingLink
@@ -116,6 +117,8 @@ def recheck(forwarder: Core, connection: Connection) -> None:
 def _recheck_link(forwarder: Core, access: Access, link: Link) -> None:
     # only a peer's links are charged to it, and no others are the peer's
     if link.state not in (LinkState.ATTACHED, LinkState.ATTACH_RCVD) or not link.charged:
+        return
+    if isinstance(link.terminus, ServiceEnd):
         return
     request = access.links.get(link) or request_of(forwarder, link)
     # the link itself must not count against its own limits

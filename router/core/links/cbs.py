@@ -34,7 +34,7 @@ from router.core.addresses.claims import (
 from router.core.addresses.link_origins import ANONYMOUS
 from router.core.addresses.table import address_name
 from router.core.links import admission
-from router.core.links.message_end import MessageEnd
+from router.core.links.message_end import MessageEnd, ServiceEnd
 from router.core.model import router_outcomes
 from router.core.model.address import Producer
 from router.engine import attaching, flows
@@ -313,7 +313,7 @@ class RequestEnd(MessageEnd):
         return "OK"
 
 
-class ReplyEnd:
+class ReplyEnd(ServiceEnd):
     """Terminus at the node from which answers are sent."""
 
     # no deliveries of an earlier link are remembered

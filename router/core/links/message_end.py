@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     from router.engine.events import LinkDetached
 
 
-class MessageEnd:
+class ServiceEnd:
+    """Terminus of a service that every peer may use, whatever its access allows."""
+
+
+class MessageEnd(ServiceEnd):
     """Terminus of a peer's sender; a subclass processes each complete message."""
 
     # no deliveries of an earlier link are remembered
