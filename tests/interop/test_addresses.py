@@ -18,6 +18,7 @@ from support.rhea_peers import RheaPeer
 from support.routers import RouterProcess
 
 
+@pytest.mark.spec("A1-2", "A2.2-1")
 def test_an_anonymous_sender_reaches_whatever_its_messages_name(
     router: RouterProcess, proton: ProtonPeers, address: str
 ) -> None:
@@ -31,6 +32,7 @@ def test_an_anonymous_sender_reaches_whatever_its_messages_name(
     assert two.bodies() == [0, 2, 4]
 
 
+@pytest.mark.spec("A2.2.2-1", "A2.2.2-2")
 def test_an_anonymous_message_has_to_name_an_address(
     router: RouterProcess, proton: ProtonPeers, address: str
 ) -> None:
@@ -47,6 +49,7 @@ def test_an_anonymous_message_has_to_name_an_address(
     assert sent.condition.description == "Deliveries cannot be sent to an unavailable address"
 
 
+@pytest.mark.spec("A1-2", "A2.2-1")
 def test_rhea_relays_anonymously(
     router: RouterProcess, proton: ProtonPeers, rhea: RheaPeer, address: str
 ) -> None:

@@ -90,7 +90,7 @@ def in_line(request: pytest.FixtureRequest) -> Iterator[None]:
 # Attaching.
 
 
-@pytest.mark.spec("2.6.1-1")
+@pytest.mark.spec("2.6.1-1", "F2.2-2")
 @pytest.mark.parametrize(
     "attach",
     [

@@ -13,6 +13,7 @@ def coloured(body: str, colour: str) -> Message:
     return Message(body, durable=True, properties={"colour": colour})
 
 
+@pytest.mark.spec("F2.2-2")
 def test_a_selector_selects(client: ProtonConnection, address: str) -> None:
     sender = client.sender(address)
     for number, colour in enumerate(("red", "green", "red", "green")):
