@@ -18,7 +18,6 @@ from router.errors import AmqpError, Scope
 from support.in_memory import Client, Router, SendingLink
 from support.pairs import pair, rejected
 from support.schedules import data_section
-from support.transcripts import session_of
 
 NO_MESSAGE = b"\0\x53\x70\x50"
 
@@ -142,8 +141,8 @@ def test_no_receiver_at_the_moment_is_no_routing_error() -> None:
 @pytest.mark.parametrize("settled", [True, False])
 def test_a_link_of_another_router_is_not_detached(settled: bool) -> None:
     sender = anonymous(ACCEPTED, detaches=True)
-    incoming = session_of(sender.client).incoming_link(sender.handle)
-    assert incoming is not None
+    session: Any = sender.client.connection.local_sessions[0]
+    incoming = session.incoming_link(sender.handle)
     incoming.side = MESH
     sending = sender.send(to("closed/x"), settled=settled)
     assert sending.outcome == (None if settled else rejected("amqp:not-found"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from proton import Message
 from proton.reactor import Copy, Selector
 

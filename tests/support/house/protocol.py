@@ -54,8 +54,8 @@ Those that begin with W are of the WebSocket Binding 1.0, Committee Specificatio
 Anonymous Terminus for Message Routing 1.0, Committee Specification 01; with F of the Filter
 Expressions 1.0, working draft 10 of 2021; with M of AMQP Management 1.0, working draft 9 with what
 later drafts made of its operations, and M16 of working draft 16 of 2019; with R of the Message
-Annotations for Response Routing 1.0, Committee Specification 01. A test is named here where it carries the statement's id as a marker
-([how to prove a statement](how-to/prove-a-statement.md)).
+Annotations for Response Routing 1.0, Committee Specification 01. A test is named here where it
+carries the statement's id as a marker ([how to prove a statement](how-to/prove-a-statement.md)).
 """
 
 
