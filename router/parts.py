@@ -90,6 +90,7 @@ class Parts:
             refuses_durable=router.durable_subscriptions == "refuse",
             rejects_unconfirmed=router.reject_unconfirmed_durable,
         )
+        self.hub.forwarder.detaches_unroutable = router.unroutable_presettled == "detach"
         self.control.link_routes.configure(configured_link_routes(configuration.link_routes))
         self.hub.auto_links = self.control.auto_links
         self.control.auto_links.configure(configured_auto_links(configuration.auto_links))

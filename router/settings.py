@@ -138,6 +138,10 @@ def _set_sources(running: Running, router: RouterSettings) -> None:
     )
 
 
+def _set_unroutable(running: Running, router: RouterSettings) -> None:
+    running.hub.forwarder.detaches_unroutable = router.unroutable_presettled == "detach"
+
+
 def _set_network(running: Running, router: RouterSettings) -> None:
     network = running.control.network
     if network is not None:
@@ -174,6 +178,7 @@ LIVE: Final[dict[tuple[str, str], Callable[[Running, Any], None]]] = {
     ("router", "terminus_timeout_limit_seconds"): _set_terminus_limit,
     ("router", "allow_resumable_link_route"): _set_resumable_routes,
     ("router", "unsupported_filters"): _set_sources,
+    ("router", "unroutable_presettled"): _set_unroutable,
     ("router", "durable_subscriptions"): _set_sources,
     ("router", "reject_unconfirmed_durable"): _set_sources,
     ("log", "level"): _elsewhere,

@@ -149,6 +149,7 @@ async def test_numbers_change_where_they_are_kept() -> None:
             honour_absolute_expiry_time=True,
             allow_resumable_link_route=False,
             unsupported_filters="ignore",
+            unroutable_presettled="detach",
             durable_subscriptions="ignore",
             reject_unconfirmed_durable=True,
         )
@@ -166,6 +167,7 @@ async def test_numbers_change_where_they_are_kept() -> None:
         assert not forwarder.link_routes.allows_resumable
         assert not forwarder.sources.refuses_filters
         assert not forwarder.sources.refuses_durable
+        assert forwarder.detaches_unroutable
         assert forwarder.sources.rejects_unconfirmed
         assert forwarder.link_names.stealing == "any"
         assert forwarder.backlog.wall_ahead_s > 0

@@ -13,6 +13,7 @@ Mode = Literal["standalone", "interior", "edge"]
 Distribution = Literal["closest", "balanced", "multicast", "unavailable"]
 LinkStealing = Literal["same-user", "any", "never", "off"]
 Unsupported = Literal["refuse", "ignore"]
+UnroutablePresettled = Literal["drop", "detach"]
 
 MIB: Final = 2**20
 MOST_UPLINKS: Final = 64
@@ -211,6 +212,17 @@ class RouterSettings:
             "with amqp:not-implemented, or ignore the request. The router's attach shows if it "
             "was ignored, but most clients do not check that. Links that are forwarded to "
             "containers are not affected.",
+        ),
+    )
+    unroutable_presettled: UnroutablePresettled = attrs.field(
+        default="drop",
+        metadata=setting(
+            kinds.choice(get_args(UnroutablePresettled)),
+            "What to do if a client without a target address sends a settled message that has no "
+            "`to`, or one to an address that the client could not attach a link to: drop the "
+            "message, or also detach the client's link with the error, as the specification of "
+            "the anonymous terminus requires. With detach, a server that sends settled answers "
+            "loses its link to any client that asks with a wrong reply-to.",
         ),
     )
     durable_subscriptions: Unsupported = attrs.field(

@@ -272,6 +272,7 @@ class Core(Protocol):
     link_names: LinkNames
     suspended: SuspendedTermini
     sources: SourceRules
+    detaches_unroutable: bool
     link_routes: LinkRoutes
     routed: RoutedLinks
     reach: RoutingState

@@ -8,16 +8,21 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from proton import Message
+from proton import Data, Link, Message, symbol
 from proton.handlers import MessagingHandler
-from proton.reactor import AtMostOnce, Container
+from proton.reactor import AtMostOnce, Container, LinkOption
 from proton.utils import BlockingConnection, SyncRequestResponse
 
+from support.configuring import LISTENER, entity
 from support.proton_peers import ProtonPeers, Sent
 from support.rhea_peers import RheaPeer
-from support.routers import RouterProcess
+from support.routers import RouterProcess, StartRouter
+
+CLOSED = entity("address", prefix="unavailable", distribution="unavailable")
+DETACHING = f'[router]\nunroutablePresettled = "detach"\n\n{CLOSED}{LISTENER}'
 
 
+@pytest.mark.spec("A1-2", "A2.2-1")
 def test_an_anonymous_sender_reaches_whatever_its_messages_name(
     router: RouterProcess, proton: ProtonPeers, address: str
 ) -> None:
@@ -31,6 +36,7 @@ def test_an_anonymous_sender_reaches_whatever_its_messages_name(
     assert two.bodies() == [0, 2, 4]
 
 
+@pytest.mark.spec("A2.2.2-1", "A2.2.2-2")
 def test_an_anonymous_message_has_to_name_an_address(
     router: RouterProcess, proton: ProtonPeers, address: str
 ) -> None:
@@ -47,6 +53,59 @@ def test_an_anonymous_message_has_to_name_an_address(
     assert sent.condition.description == "Deliveries cannot be sent to an unavailable address"
 
 
+class OnlyAccepted(LinkOption):
+    """The source of the link supports no outcome but accepted."""
+
+    def apply(self, link: Link) -> None:
+        """Set its outcomes."""
+        link.source.outcomes.put_array(False, Data.SYMBOL)
+        link.source.outcomes.enter()
+        link.source.outcomes.put_symbol(symbol("amqp:accepted:list"))
+        link.source.outcomes.exit()
+
+
+@pytest.mark.spec("A2.2.2-3", "A2.2.2-4", "A2.2.2-6")
+def test_proton_s_anonymous_sender_without_rejected_is_detached(
+    router: RouterProcess, proton: ProtonPeers, address: str
+) -> None:
+    connection = proton.connect(router.url())
+    sender = connection.sender(None, options=OnlyAccepted())
+    receiver = proton.connect(router.url()).receiver(address, 10)
+    assert sender.outcome(Message("there", address=address)).outcome == "accepted"
+    assert receiver.get(1)[0].body == "there"
+    tag = sender.send(Message("x", address="unavailable/there")).delivery.tag
+    sender.until_over()
+    assert sender.condition is not None
+    assert sender.condition.name == "amqp:not-found"
+    assert sender.condition.info == {symbol("delivery-tag"): tag.encode()}
+    # the connection goes on, and others with it
+    assert connection.sender(address).outcome(Message("y")).outcome == "accepted"
+
+
+@pytest.mark.spec("A2.2.2-5", "A2.2.2-6")
+def test_proton_s_settled_message_to_nowhere_costs_its_link_where_that_is_configured(
+    routers: StartRouter, proton: ProtonPeers, address: str
+) -> None:
+    router = routers(DETACHING)
+    receiver = proton.connect(router.url()).receiver(address, 10)
+    sender = proton.connect(router.url()).sender(None, options=AtMostOnce())
+    sender.send(Message("there", address=address))
+    assert receiver.get(1)[0].body == "there"
+    sender.send(Message("x", address="unavailable/there"))
+    sender.until_over()
+    assert sender.condition is not None
+    assert sender.condition.name == "amqp:not-found"
+    assert isinstance(sender.condition.info, dict)
+    assert set(sender.condition.info) == {symbol("delivery-tag")}
+
+
+@pytest.mark.spec("A1-1", "F2.2-1", "M16.3.1-1")
+def test_proton_hears_what_the_router_offers(router: RouterProcess, proton: ProtonPeers) -> None:
+    connection = proton.connect(router.url())
+    assert connection.endpoint.remote_offered_capabilities == [symbol("ANONYMOUS-RELAY")]
+
+
+@pytest.mark.spec("A1-2", "A2.2-1")
 def test_rhea_relays_anonymously(
     router: RouterProcess, proton: ProtonPeers, rhea: RheaPeer, address: str
 ) -> None:

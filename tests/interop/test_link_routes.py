@@ -91,6 +91,7 @@ class WithProperties(LinkOption):
         link.source.capabilities.put_object(symbol("topic"))
 
 
+@pytest.mark.spec("F2.2-2")
 def test_what_a_receiver_asks_for_the_container_hears(
     client: ProtonConnection, broker: ProtonContainer
 ) -> None:

@@ -19,7 +19,7 @@ NOT_IMPLEMENTED = "amqp:not-implemented"
 RED = Selector("colour = 'red'")
 
 
-@pytest.mark.spec("B2.3.10-1", "B2.3.11-1")
+@pytest.mark.spec("B2.3.10-1", "B2.3.11-1", "F2.3-2")
 @pytest.mark.parametrize(
     ("option", "named"),
     [

@@ -46,6 +46,7 @@ def url(running: Running) -> str:
     return f"amqp://127.0.0.1:{running.address[1]}"
 
 
+@pytest.mark.spec("M1-2", "M1-3", "M3-1")
 @pytest.mark.parametrize("name", node_names("solo"))
 async def test_the_node_answers_under_each_of_its_names(name: str) -> None:
     async with running_node(configured()) as running, connect(url(running)) as connection:
@@ -72,6 +73,7 @@ async def test_an_anonymous_sender_can_ask_too() -> None:
             assert answered.properties.correlation_id == b"7"
 
 
+@pytest.mark.spec("M1-4", "M1-5")
 async def test_what_is_no_request_is_rejected_and_the_next_is_answered() -> None:
     headless = Message(properties=Properties(to=NODE), body=(AmqpValue(None),))
     bad = [
@@ -99,6 +101,7 @@ async def test_a_body_that_is_no_value_counts_as_none() -> None:
     assert (made.properties, made.body) == ({}, None)
 
 
+@pytest.mark.spec("M1-2")
 async def test_the_correlation_id_comes_before_the_message_id() -> None:
     for properties, told in (
         (Properties(message_id="m", correlation_id="c"), "c"),

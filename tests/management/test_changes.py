@@ -72,6 +72,7 @@ async def test_the_collector_does_not_look_at_each_of_very_many_for_each_change(
         assert not any(each is addresses for each in young)
 
 
+@pytest.mark.spec("M2-1", "M2-2", "M2-7")
 async def test_a_listener_comes_and_goes() -> None:
     async with running_node(CONFIGURATION) as running:
         made = await ask(
@@ -146,6 +147,7 @@ async def test_many_are_created_at_once_or_none() -> None:
         assert (await ask(running, "CREATE", many[:1])).status == 400
 
 
+@pytest.mark.spec("M2-3", "M2-5", "M2-6")
 async def test_the_router_changes_what_it_can() -> None:
     async with running_node(CONFIGURATION) as running:
         changed = await ask(
@@ -167,6 +169,10 @@ async def test_the_router_changes_what_it_can() -> None:
             refused = await ask(running, "UPDATE", body, name="router/solo")
             assert refused.status == 400
             assert refused.description.startswith(told)
+        # all of an UPDATE is refused for one mistake in it
+        body = {"defaultDistribution": "balanced", "id": "other"}
+        assert (await ask(running, "UPDATE", body, name="router/solo")).status == 400
+        assert running.node.configuration.router.default_distribution == "closest"
         for operation in ("CREATE", "DELETE"):
             refused = await ask(running, operation, {}, type="router", name="router/solo")
             assert refused.status == 501

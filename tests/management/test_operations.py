@@ -46,6 +46,7 @@ def test_a_query_for_a_type_tells_all_of_it() -> None:
     assert {row["type"] for row in rows} == {f"{P}listener"}
 
 
+@pytest.mark.spec("M3-3")
 def test_a_query_for_attributes_keeps_their_order() -> None:
     body = query(["port", "name"], entityType="listener")
     assert body == {
@@ -54,6 +55,7 @@ def test_a_query_for_attributes_keeps_their_order() -> None:
     }
 
 
+@pytest.mark.spec("M3-4")
 @pytest.mark.parametrize(
     ("page", "found"),
     [
@@ -84,6 +86,7 @@ def test_without_a_type_everything_is_told() -> None:
     assert [f"{P}listener", "listener/127.0.0.1:6001:l1", "6001"] in results
 
 
+@pytest.mark.spec("M3-2")
 def test_a_base_means_all_that_extend_it() -> None:
     kinds = {row[0] for row in query(["type"], entityType="configurationEntity")["results"]}
     assert kinds == {f"{P}router", f"{P}listener", f"{P}log", f"{P}policy"}
@@ -94,6 +97,7 @@ def test_what_dispatch_knows_and_this_router_does_not_is_left_out() -> None:
     assert body["attributeNames"] == ["name", "port"]
 
 
+@pytest.mark.spec("M1-1", "M1-4", "M1-5", "M3-9")
 @pytest.mark.parametrize(
     ("asked", "status"),
     [
@@ -102,6 +106,8 @@ def test_what_dispatch_knows_and_this_router_does_not_is_left_out() -> None:
         ({"operation": 7}, 400),
         ({"operation": "nosuch", "type": "org.amqp.management"}, 501),
         ({"operation": "GET-TYPES", "type": "listener", "name": "l0"}, 501),
+        ({"operation": "REGISTER", "type": "org.amqp.management", "address": "a"}, 501),
+        ({"operation": "DEREGISTER", "type": "org.amqp.management", "address": "a"}, 501),
         ({"operation": "QUERY", "entityType": "nosuch"}, 400),
         ({"operation": "QUERY", "entityType": 1}, 400),
         ({"operation": "QUERY", "offset": -1}, 400),
@@ -149,6 +155,7 @@ def test_the_body_of_a_query_names_attributes(body: Any, status: int) -> None:
     assert len(answered.description) < 500
 
 
+@pytest.mark.spec("M1-1", "M2-4")
 def test_one_entity_is_read_by_name_or_identity() -> None:
     by_name = ask(operation="READ", type=f"{P}listener", name="l1")
     by_identity = ask(operation="read", type="listener", identity="listener/127.0.0.1:6001:l1")
@@ -180,12 +187,14 @@ def test_the_node_can_be_read() -> None:
     }
 
 
+@pytest.mark.spec("M3-1", "M3-6", "M3-7", "M3-8")
 def test_the_node_tells_what_there_is() -> None:
     types = ask(operation="GET-TYPES").body
     assert types[f"{P}router.link"] == [f"{P}operationalEntity", f"{P}entity"]
     assert list(ask(operation="GET-TYPES", entityType="listener").body) == [f"{P}listener"]
     attributes = ask(operation="GET-ATTRIBUTES", entityType="router.address").body
-    assert "subscriberCount" in attributes[f"{P}router.address"]
+    # those of its bases, too
+    assert {"subscriberCount", "name", "identity"} <= set(attributes[f"{P}router.address"])
     operations = ask(operation="GET-OPERATIONS").body
     assert operations[f"{P}listener"] == ["CREATE", "DELETE", "READ", "UPDATE"]
     assert "QUERY" in operations[f"{P}management"]

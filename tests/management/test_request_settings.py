@@ -29,6 +29,7 @@ from router.management.requests import BAD_REQUEST, Refused
 from router.management.schema import AnyEntityType
 
 
+@pytest.mark.spec("M2-2")
 @pytest.mark.parametrize(
     ("entity_type", "given", "made"),
     [

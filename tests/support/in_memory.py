@@ -234,8 +234,9 @@ class Client:
         link = SendingLink(self, len(self.links), address, fields.pop("name", None))
         self.links.append(link)
         target = fields.pop("target", Target(address=address))
+        source = fields.pop("source", Source())
         self.say(
-            Attach(link.name, link.handle, False, source=Source(), target=target,
+            Attach(link.name, link.handle, False, source=source, target=target,
                    initial_delivery_count=self.first, **fields)
         )  # fmt: skip
         return link

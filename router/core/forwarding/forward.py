@@ -103,6 +103,8 @@ class Forwarder(Handler):
         self.link_names = LinkNames() if link_names is None else link_names
         self.suspended = SuspendedTermini(turn, self.link_names, terminus_limit_s)
         self.sources = SourceRules()
+        # whether an anonymous sender's link is detached if a settled message has no usable address
+        self.detaches_unroutable = False
         self.link_routes = LinkRoutes(table, turn)
         self.routed = RoutedLinks()
         self.reach = RoutingState(router_id)

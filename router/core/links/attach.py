@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from router.amqp.constants import Condition, SenderSettleMode
-from router.amqp.performatives import Coordinator, Source, Target
+from router.amqp.performatives import Coordinator, Rejected, Source, Target
 from router.amqp.types import Symbol
 from router.core.addresses import nodes, phases, sources, tenants
 from router.core.addresses.table import address_name
@@ -292,6 +292,9 @@ def _accept_sender(
     access = connection.access
     producer.checks_user_id = access is not None and access.checks_user_id
     azure_clients.tolerate_overdraft(link)
+    if address is None and remote.source is not None:
+        outcomes = remote.source.outcomes
+        producer.lacks_rejected = bool(outcomes) and Rejected.NAME not in outcomes
     producer.side = link.side = forwarder.network.side_of(connection)
     if producer.side == MESH:
         # an edge's interior router has already sent its multicasts along its trees

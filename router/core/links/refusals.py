@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from router.amqp.composite import decode_composite
 from router.amqp.constants import Condition, Descriptor
 from router.amqp.peek import find_user_id
+from router.amqp.performatives import Rejected
+from router.amqp.types import Symbol
 from router.core.addresses import tenants
 from router.core.addresses.link_origins import ANONYMOUS
 from router.core.addresses.table import address_name
 from router.core.deliveries import aborting
 from router.core.model import router_outcomes
-from router.core.model.address import Address
+from router.core.model.address import HERE, Address, Producer
 from router.errors import AmqpError, Scope
 
 if TYPE_CHECKING:
@@ -26,7 +29,11 @@ USER_ID_NOT_ALLOWED = "user_id proxy disallowed by local policy"
 
 
 def reject_unaddressed(forwarder: Core, delivery: Delivery, verdict: bytes) -> None:
-    """Reject an anonymous sender's message that has no usable address."""
+    """Reject an anonymous sender's message that has no usable address.
+
+    If the sender cannot be told so by an outcome, its link may be detached with the error
+    (Anonymous Terminus for Message Routing, section 2.2.2; docs/decisions/0119).
+    """
     counters = forwarder.table.unused.counters
     counters.ingress += 1
     counters.bytes_in += delivery.size
@@ -39,7 +46,41 @@ def reject_unaddressed(forwarder: Core, delivery: Delivery, verdict: bytes) -> N
     elif delivery.incoming_open:
         counters.count_told(REJECTED, 0.0, 1)
     delivery.discarded = True
+    if _is_told_by_detach(forwarder, delivery):
+        link = delivery.incoming
+        link.session.connection.fail_link(link, _routing_error(delivery, verdict))
+        return
     forwarder.settlement.settle(delivery, REJECTED, verdict)
+
+
+def _is_told_by_detach(forwarder: Core, delivery: Delivery) -> bool:
+    """Return whether the link of an unroutable message is detached in place of an outcome.
+
+    It is if its source lists outcomes without rejected. If the message is settled, it is if the
+    configuration says so: otherwise the message is dropped. Links of routers carry messages of many
+    senders, and are not detached.
+    """
+    link = delivery.incoming
+    if link.side != HERE or link.session.connection.settings.is_own:
+        return False
+    producer: Producer = link.owner
+    return forwarder.detaches_unroutable if delivery.settled else producer.lacks_rejected
+
+
+def _routing_error(delivery: Delivery, verdict: bytes) -> AmqpError:
+    """Return the error of a rejected outcome for a detach; its info names the delivery."""
+    outcome, _ = decode_composite(verdict)
+    error = outcome.error if isinstance(outcome, Rejected) else None
+    if error is None:
+        raise ValueError("an unroutable message is rejected with an error")
+    info = {**(error.info or {}), Symbol("delivery-tag"): _tag(delivery)}
+    return AmqpError(str(error.condition), error.description or "", Scope.LINK, info)
+
+
+def _tag(delivery: Delivery) -> bytes:
+    """Return the tag that the sender gave to a delivery."""
+    tag = delivery.incoming_tag
+    return delivery.tag_word.to_bytes(delivery.tag_size, "big") if tag is None else tag
 
 
 def address_inside(forwarder: Core, delivery: Delivery, access: Access, text: str) -> str | None:

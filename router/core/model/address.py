@@ -259,6 +259,8 @@ class Producer:
         self.enters = -1
         # whether the user-id of its messages must be empty or the peer's own user
         self.checks_user_id = False
+        # whether its source lists outcomes without rejected, and it is an anonymous sender
+        self.lacks_rejected = False
 
 
 class Consumer:

@@ -48,7 +48,7 @@ def granted(link: ReceivingLink) -> Source:
 # Filters.
 
 
-@pytest.mark.spec("B2.3.10-1")
+@pytest.mark.spec("B2.3.10-1", "F2.3-1", "F2.3-2")
 @pytest.mark.parametrize(
     ("asked", "named"),
     [
@@ -84,7 +84,7 @@ def test_a_refusal_has_an_end_however_many_filters_there_are() -> None:
     assert len(description) < MOST_TEXT
 
 
-@pytest.mark.spec("2.6.3-7", "3.5.3-12")
+@pytest.mark.spec("2.6.3-7", "3.5.3-12", "F2.3-1")
 def test_filters_may_be_ignored_which_the_answer_shows() -> None:
     router = Router()
     router.forwarder.sources.refuses_filters = False

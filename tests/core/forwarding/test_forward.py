@@ -309,6 +309,7 @@ def anonymous(*addresses: str, **router: Any) -> tuple[Router, SendingLink, list
     return made, made.client().sender(None), taking
 
 
+@pytest.mark.spec("A1-2", "A2.2-1")
 def test_an_anonymous_sender_s_messages_go_where_they_say() -> None:
     _, sender, receivers = anonymous("a", "b")
     for name in ("a", "b", "amqp://host/a", "/b"):

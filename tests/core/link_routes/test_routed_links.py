@@ -90,7 +90,7 @@ def in_line(request: pytest.FixtureRequest) -> Iterator[None]:
 # Attaching.
 
 
-@pytest.mark.spec("2.6.1-1")
+@pytest.mark.spec("2.6.1-1", "F2.2-2")
 @pytest.mark.parametrize(
     "attach",
     [
@@ -109,7 +109,7 @@ def test_an_attach_is_passed_on_whole_and_so_is_its_answer(attach: Attach) -> No
         "unsettled": {b"t4": Rejected(error=GONE)},
         "incomplete_unsettled": False,
         "max_message_size": 10,
-        "offered_capabilities": (Symbol("else"),),
+        "offered_capabilities": (Symbol("AMQP_FILTEX_SQL_V1_0"), Symbol("else")),
         "properties": {Symbol("broker"): "x"},
         "initial_delivery_count": 77 if attach.role else None,
     }

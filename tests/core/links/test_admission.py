@@ -80,6 +80,7 @@ def test_a_receiver_without_a_source_requests_the_empty_address() -> None:
     assert rule.requests == [LinkRequest(False, "")]
 
 
+@pytest.mark.spec("A2.2.2-1")
 def test_an_anonymous_sender_is_refused_by_message() -> None:
     router, client, _ = limited(None, "q")
     receiver = router.client().receiver("q", credit=5)

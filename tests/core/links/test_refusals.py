@@ -7,13 +7,15 @@ from typing import Any
 import pytest
 
 from router.amqp.message import Message, encode_message
+from router.amqp.performatives import Released, Source
 from router.amqp.sections import Data, Header, Properties
 from router.amqp.types import Symbol
 from router.core.addresses.access import Access, LinkRequest
 from router.core.links.refusals import USER_ID_NOT_ALLOWED
+from router.core.model.address import MESH
 from router.errors import AmqpError, Scope
 
-from support.in_memory import Client, Router
+from support.in_memory import Client, Router, SendingLink
 from support.pairs import pair, rejected
 from support.schedules import data_section
 
@@ -29,6 +31,122 @@ def test_a_message_without_an_address(settled: bool) -> None:
     total = router.table.total()
     assert (total.ingress, total.bytes_in, total.no_destination) == (1, 9, 1)
     assert total.dropped_presettled == total.presettled == settled
+
+
+# Anonymous senders' messages that can be sent nowhere.
+
+ACCEPTED, REJECTED = Symbol("amqp:accepted:list"), Symbol("amqp:rejected:list")
+CLOSED = (True, "closed", "unavailable")
+
+
+def to(address: str | None) -> bytes:
+    """Return a message to an address."""
+    return encode_message(Message(properties=Properties(to=address), body=(Data(b"x" * 40),)))
+
+
+def anonymous(*outcomes: Symbol, detaches: bool = False) -> SendingLink:
+    """Return an anonymous sender whose source lists outcomes, and an address is unavailable."""
+    router = Router(rules=[CLOSED])
+    router.forwarder.detaches_unroutable = detaches
+    return router.client().sender(None, source=Source(address="me", outcomes=outcomes))
+
+
+@pytest.mark.spec("A2.2.2-1", "A2.2.2-2")
+@pytest.mark.parametrize("outcomes", [(), (REJECTED,), (ACCEPTED, REJECTED)])
+@pytest.mark.parametrize("detaches", [True, False])
+def test_an_unroutable_message_is_rejected(outcomes: tuple[Symbol, ...], detaches: bool) -> None:
+    sender = anonymous(*outcomes, detaches=detaches)
+    for _ in range(2):
+        assert sender.send(to("closed/x")).outcome == rejected("amqp:not-found")
+    assert sender.detached is None
+
+
+@pytest.mark.spec("A2.2.2-3")
+@pytest.mark.parametrize("address", ["closed/x", "_topo/0/nowhere/q", "_local/../$management"])
+def test_it_is_rejected_with_the_error_that_a_link_would_get(address: str) -> None:
+    sender = anonymous()
+    refused = sender.client.sender(address)
+    sending = sender.send(to(address))
+    if refused.detached is None:
+        assert sending.outcome == Released()
+    else:
+        assert refused.detached.error is not None
+        assert sending.outcome == rejected(str(refused.detached.error.condition))
+
+
+@pytest.mark.spec("A2.2.2-4", "A2.2.2-6")
+@pytest.mark.parametrize("tag", [b"t", b"a tag of more than eight octets"])
+@pytest.mark.parametrize(
+    ("address", "condition"),
+    [("closed/x", "amqp:not-found"), (None, "amqp:precondition-failed")],
+)
+def test_a_sender_that_knows_no_rejected_is_detached(
+    tag: bytes, address: str | None, condition: str
+) -> None:
+    sender = anonymous(ACCEPTED)
+    sending = sender.send(to(address), tag=tag)
+    assert sending.outcome is None
+    assert_detached(sender, condition, tag)
+    # other links of the session go on
+    receiver = sender.client.receiver("q", 5)
+    other = sender.client.sender("q")
+    other.send(b"x")
+    assert len(receiver.received) == 1
+
+
+def assert_detached(sender: SendingLink, condition: str, tag: bytes) -> None:
+    """Check that a sender's link was closed with an error that names a delivery."""
+    assert sender.detached is not None
+    assert sender.detached.closed
+    error = sender.detached.error
+    assert error is not None
+    assert error.condition == condition
+    assert error.info == {Symbol("delivery-tag"): tag}
+
+
+def test_nothing_is_left_of_a_message_that_is_incomplete_at_the_detach() -> None:
+    sender = anonymous(ACCEPTED)
+    sender.send(to("closed/x") + data_section(bytes(5000)), more=True)
+    assert_detached(sender, "amqp:not-found", b"0")
+    router = sender.client.router
+    assert router.forwarder.backlog.held_bytes == 0
+    assert not sender.client.over
+    sender.client.lose()
+
+
+@pytest.mark.spec("A2.2.2-5", "A2.2.2-6")
+@pytest.mark.parametrize("detaches", [True, False])
+def test_a_settled_message_to_nowhere_is_dropped_or_costs_the_link(detaches: bool) -> None:
+    sender = anonymous(ACCEPTED, REJECTED, detaches=detaches)
+    router = sender.client.router
+    sender.send(to("closed/x"), tag=b"t", settled=True)
+    assert router.table.total().dropped_presettled == 1
+    if detaches:
+        assert_detached(sender, "amqp:not-found", b"t")
+    else:
+        assert sender.detached is None
+
+
+@pytest.mark.spec("A2.2-1")
+def test_no_receiver_at_the_moment_is_no_routing_error() -> None:
+    sender = anonymous(ACCEPTED, detaches=True)
+    direct = sender.client.sender("q", source=Source(outcomes=(ACCEPTED,)))
+    sender.send(to("q"), settled=True)
+    direct_outcome = None if direct.credit == 0 else direct.send(b"x").outcome
+    assert sender.send(to("q")).outcome == Released()
+    assert direct_outcome in (None, Released())
+    assert sender.detached is None
+
+
+@pytest.mark.parametrize("settled", [True, False])
+def test_a_link_of_another_router_is_not_detached(settled: bool) -> None:
+    sender = anonymous(ACCEPTED, detaches=True)
+    session: Any = sender.client.connection.local_sessions[0]
+    incoming = session.incoming_link(sender.handle)
+    incoming.side = MESH
+    sending = sender.send(to("closed/x"), settled=settled)
+    assert sending.outcome == (None if settled else rejected("amqp:not-found"))
+    assert sender.detached is None
 
 
 @pytest.mark.parametrize("more", [True, False])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from proton import Message
 from proton.reactor import Copy, Selector
 
@@ -13,6 +14,7 @@ def coloured(body: str, colour: str) -> Message:
     return Message(body, durable=True, properties={"colour": colour})
 
 
+@pytest.mark.spec("F2.2-2")
 def test_a_selector_selects(client: ProtonConnection, address: str) -> None:
     sender = client.sender(address)
     for number, colour in enumerate(("red", "green", "red", "green")):

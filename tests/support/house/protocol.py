@@ -37,7 +37,7 @@ STANDS: Final = {
 }
 """How it can stand with a statement, and what that means."""
 
-_ID = re.compile(r"([BGW]?\d+(?:\.\d+)*)-(\d+)")
+_ID = re.compile(r"([ABCFGMRW]?\d+(?:\.\d+)*)-(\d+)")
 
 _HEAD: Final = """\
 # What of AMQP 1.0 is kept
@@ -50,9 +50,12 @@ MUST, SHOULD or the like, and some that they say plainly. Sections that begin wi
 the broker paper of 2010, chapters 2 and 3; where AMQP 1.0 came to differ from it, AMQP 1.0 is
 followed. Those that begin with G are of Microsoft's guide to AMQP in Azure's Service Bus and Event
 Hubs: what its services and their clients expect of each other, and so of a router between them.
-Those that begin with W are of the WebSocket Binding 1.0, Committee Specification 01. A
-test is named here where it carries the statement's id as a marker
-([how to prove a statement](how-to/prove-a-statement.md)).
+Those that begin with W are of the WebSocket Binding 1.0, Committee Specification 01; with A of the
+Anonymous Terminus for Message Routing 1.0, Committee Specification 01; with F of the Filter
+Expressions 1.0, working draft 10 of 2021; with M of AMQP Management 1.0, working draft 9 with what
+later drafts made of its operations, and M16 of working draft 16 of 2019; with R of the Message
+Annotations for Response Routing 1.0, Committee Specification 01. A test is named here where it
+carries the statement's id as a marker ([how to prove a statement](how-to/prove-a-statement.md)).
 """
 
 
