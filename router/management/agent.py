@@ -130,12 +130,9 @@ class Agent:
         except AmqpError as error:
             received.reject(str(error.condition), error.description)
             return
-        asked = message.properties
-        if asked is None or not asked.reply_to:
-            received.reject(Condition.INVALID_FIELD, "a request needs a reply-to")
-            return
+        asked = None if message.properties is None else message.properties.reply_to
         try:
-            reply_to = self._reply_to(asked.reply_to, requester)
+            reply_to = self._reply_to(asked or "", requester)
         except AmqpError as refused:
             received.reject(str(refused.condition), refused.description)
             return
@@ -162,6 +159,8 @@ class Agent:
         node = None if pump is None else observed.forwarder.reply_nodes.find(pump.connection, text)
         if node:
             return str(node)
+        if not text:
+            raise AmqpError(Condition.INVALID_FIELD, "a request needs a reply-to")
         return reply_address(observed.forwarder.table, observed.pumps, requester, text)
 
     def _rights(self, requester: Requester) -> str:

@@ -109,7 +109,7 @@ def test_bad_requests_are_answered_and_change_nothing(solo: RouterProcess) -> No
         ({"operation": "CREATE", "type": P + "listener", "name": "new"}, {"port": "x"}, 400),
         ({"operation": "CREATE", "type": P + "listener", "name": "new"}, {"nosuch": 1}, 400),
         ({"operation": "CREATE", "type": P + "listener", "name": "first"}, {"port": "0"}, 400),
-        ({"operation": "CREATE", "type": P + "vhost", "name": "new"}, {}, 501),
+        ({"operation": "CREATE", "type": P + "allocator", "name": "new"}, {}, 501),
         ({"operation": "UPDATE", "type": P + "listener", "name": "first"}, {"host": ""}, 400),
         ({"operation": "DELETE", "type": P + "listener", "name": "nosuch"}, None, 404),
         ({"operation": "DELETE", "type": P + "connection", "identity": "1"}, None, 403),
