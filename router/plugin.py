@@ -283,7 +283,10 @@ class Authenticator(Protocol):
 class AccessRequest:
     """Request of a peer to `open` a connection, or to `send` to or `receive` from an address.
 
-    `address` is empty for `open`.
+    `address` is the name of the address, without scheme and outer separators. It is empty for
+    `open`, for a receiver that asks for a dynamic node, and for an anonymous sender, whose messages
+    may go to every address that the policy allows. For a link to a transaction coordinator it is
+    `$coordinator`.
     """
 
     action: str
@@ -296,9 +299,9 @@ class AccessRequest:
 class Authorizer(Protocol):
     """Part of a plugin that decides what peers may do: a plugin with this method is one.
 
-    Since version 1.1, routers ask it for `open`, at listeners that name the plugin in
-    authorizationPlugin. Its calls are limited like those of an Authenticator. A call that fails
-    allows nothing.
+    Since version 1.1, routers ask it at listeners that name the plugin in authorizationPlugin: once
+    for `open`, and then for each link that the peer attaches, which waits for the answer. Its calls
+    are limited like those of an Authenticator. A call that fails allows nothing.
     """
 
     async def authorize(self, request: AccessRequest) -> bool:

@@ -73,7 +73,7 @@ def _environments() -> tuple[Path, Path]:
 def write_sbom(tools: Path, router: Path, file: Path) -> None:
     """Write the bill of materials of the environment `router` to a file."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    command = [
+    command: list[str | Path] = [
         *(tools / "cyclonedx-py", "environment", "--pyproject", ROOT / "pyproject.toml"),
         *("--output-reproducible", "--of", "JSON", "-o", file, router / "python"),
     ]
@@ -85,7 +85,7 @@ def write_sbom(tools: Path, router: Path, file: Path) -> None:
 def _audit(tools: Path, router: Path) -> dict[str, Any]:
     """Return the report of pip-audit on the environment `router`."""
     (packages,) = router.parent.glob("lib/python*/site-packages")
-    command = [
+    command: list[str | Path] = [
         tools / "pip-audit",
         "--path",
         packages,

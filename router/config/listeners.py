@@ -129,7 +129,8 @@ class ListenerSettings:
         default=None,
         metadata=setting(
             NAME,
-            "The name of the plugin that is asked whether a peer may open a connection.",
+            "The name of the plugin that is asked whether a peer may open a connection, and then "
+            "whether it may send to or receive from the address of each of its links.",
             default="none: every peer that has logged in may",
         ),
     )

@@ -12,6 +12,7 @@ import trio
 
 from router.amqp.constants import Condition
 from router.amqp.performatives import Error
+from router.core.addresses.access import Access
 from router.core.links import cbs
 from router.engine import events, opening, sasl
 from router.engine.connection import Connection
@@ -137,7 +138,14 @@ class RouterPump(Pump):
         if self.claims is not None:
             cbs.serve(self.connection, self.claims)
         if self.authorization is not None:
+            # only here: few routers have such a plugin
+            from router.net.link_authorization import LinkAuthorization
+
             assert self._nursery is not None
+            access = self.connection.access = self.connection.access or Access()
+            access.asks = LinkAuthorization(
+                self.authorization, self.hub, self._core, self._nursery
+            ).ask
             opening.hold_open(self.connection)
             self._nursery.start_soon(self._authorize_open, self.authorization)
 

@@ -111,7 +111,9 @@ class Asking(plugin.Plugin):
             raise ValueError("no")
         elif request.connection.container == "wrong":
             return 1
-        return request.connection.container != "refused"
+        elif request.address == "slow":
+            await self.go_on.wait()
+        return "refused" not in (request.connection.container, request.address)
 
 class Finished(plugin.Plugin):
     api_version = (1, 0)
@@ -398,8 +400,9 @@ async def test_a_peer_that_may_connect() -> None:
     async with authorized() as (running, plugin), dialled(running.address) as peer:
         await peer.begin(container_id="c")
         await peer.attach_receiver("q", credit=1)
-    (request,) = plugin.requests
+    request, attach = plugin.requests
     assert (request.action, request.address, request.user) == ("open", "", None)
+    assert (attach.action, attach.address, attach.user) == ("receive", "q", None)
     assert request.groups == frozenset()
     assert request.connection.container == "c"
 

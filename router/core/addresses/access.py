@@ -59,7 +59,8 @@ class Access:
 
     `max_message_size` is in octets, and 0 means that there is no limit. With `checks_user_id`, each
     message's user-id must be empty or the peer's own user (section 3.2.4). `on_closed` is called
-    once, when the connection has ended.
+    once, when the connection has ended. `asks` is called with each link that the rules allow; the
+    link waits until `router.core.links.attach.decided` is called, in a later turn.
     """
 
     rules: tuple[AccessRule, ...] = ()
@@ -69,6 +70,7 @@ class Access:
     allows_link_routes: bool = True
     allows_admin_status: bool = True
     on_closed: Callable[[], None] | None = None
+    asks: Callable[[Link, LinkRequest], None] | None = None
     # the tokens of a connection whose peer may put them; also one of `rules`
     claims: Claims | None = attrs.field(default=None, init=False, repr=False)
     # the attached links with their requests, and how many of them are senders

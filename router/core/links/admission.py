@@ -36,19 +36,24 @@ _SHOWN = 16
 _WORK_OF_A_DETACH = 8
 
 
-def admit(forwarder: Core, link: Link) -> None:
+def admit(forwarder: Core, link: Link) -> bool:
     """Admit a link that a peer attaches; raise `AmqpError` at link scope if it may not attach it.
 
-    An admitted link is counted until `link_ended`.
+    Return False if somebody else has to be asked first, who decides in a later turn. An admitted
+    link is counted until `link_ended`.
     """
     access: Access | None = link.session.connection.access
     if access is None or link in access.links:
-        return
+        return True
     request = request_of(forwarder, link)
     refusal = access.link_refusal(request)
     if refusal is not None:
         raise refusal
     access.link_attached(link, request)
+    if access.asks is None:
+        return True
+    access.asks(link, request)
+    return False
 
 
 def request_of(forwarder: Core, link: Link) -> LinkRequest:

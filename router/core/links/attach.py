@@ -106,7 +106,8 @@ def attach_received(forwarder: Core, connection: Connection, link: Link) -> None
         if claims_node is not None and cbs.is_to_node(link):
             claims_node.attach_received(forwarder, link)
             return
-        admission.admit(forwarder, link)
+        if not admission.admit(forwarder, link):
+            return
         holder = stealing.link_to_replace(forwarder, link)
         route = forwarder.link_routes.route_of(link)
         if holder is not None and (route is not None or holder.is_routed):
@@ -138,6 +139,19 @@ def attach_received(forwarder: Core, connection: Connection, link: Link) -> None
         attaching.refuse(link, error)
     else:
         stealing.take_over(forwarder, link, holder)
+
+
+def decided(forwarder: Core, link: Link, refusal: AmqpError | None) -> None:
+    """Go on with an attach that was put off to ask somebody about it (`Access.asks`).
+
+    The link may have ended meanwhile.
+    """
+    if link.state != LinkState.ATTACH_RCVD:
+        return
+    if refusal is None:
+        attach_received(forwarder, link.session.connection, link)
+    else:
+        attaching.refuse(link, refusal)
 
 
 def _has_terminus(link: Link) -> bool:
