@@ -58,7 +58,7 @@ class Who:
         return f"{shown}@{self.vhost}" if self.vhost else shown
 
 
-def read_who(_context: click.Context, _parameter: click.Parameter, value: str) -> Who:
+def read_who(value: str) -> Who:
     """Parse USER@VHOST, USER or @VHOST; `anonymous` is a user without a name."""
     user, at, vhost = value.rpartition("@") if "@" in value else (value, "", "")
     if not user and not (at and vhost):
@@ -66,10 +66,28 @@ def read_who(_context: click.Context, _parameter: click.Parameter, value: str) -
     return Who(None if user in ("", "anonymous") else user, vhost or None)
 
 
+def read_question(
+    words: tuple[str, ...], user: str | None, vhost: str | None
+) -> tuple[Who, str, str]:
+    """Return the user, the direction and the address in the words and options of a command."""
+    if len(words) == 3 and user is None and vhost is None:
+        who, words = read_who(words[0]), words[1:]
+    elif len(words) == 2:
+        who = Who(None if user in (None, "", "anonymous") else user, vhost or None)
+    else:
+        raise click.UsageError(
+            "give USER@VHOST, send or receive, and an address; or the user by --as and --vhost"
+        )
+    direction, address = words
+    if direction not in ("send", "receive"):
+        raise click.BadParameter(f"{direction!r} is neither send nor receive")
+    return who, direction, address
+
+
 @click.command()
-@click.argument("who", metavar="USER@VHOST", callback=read_who)
-@click.argument("direction", type=click.Choice(["send", "receive"]))
-@click.argument("address")
+@click.argument("words", metavar="[USER@VHOST] send|receive ADDRESS", nargs=-1, required=True)
+@click.option("--as", "given_user", metavar="USER", help="The user, if it is not the first word.")
+@click.option("--vhost", "given_vhost", metavar="VHOST", help="The hostname in the user's open.")
 @click.option("--from", "host", metavar="HOST", help="The IP address that the user connects from.")
 @click.option("--json", "is_json", is_flag=True, help="Print the answer as JSON.")
 @click.option(
@@ -81,9 +99,9 @@ def read_who(_context: click.Context, _parameter: click.Parameter, value: str) -
 @target_options
 def explain(
     target: RouterTarget,
-    who: Who,
-    direction: str,
-    address: str,
+    words: tuple[str, ...],
+    given_user: str | None,
+    given_vhost: str | None,
     host: str | None,
     is_json: bool,
     width: int | None,
@@ -91,14 +109,15 @@ def explain(
     """Explain whether a user's messages flow to or from ADDRESS, and why.
 
     Shows which listeners admit the user, what the policy of the running router decides about the
-    user, which rule applies to the address, and the links of those
-    who receive from the address (or send to it): their credit and window, which link gets the next
-    message, and what holds a link back. The command changes nothing. VHOST is the hostname in the
+    user, which rule applies to the address, and the links of those who receive from the address (or
+    send to it): their credit and window, which link gets the next message, and what holds a link
+    back. The command changes nothing. VHOST is the hostname in the
     user's open; `anonymous` stands for a user without a name.
 
     Exits with 0 if messages flow, 1 if they do not, and 3 if there was no connection or no
     response.
     """
+    who, direction, address = read_question(words, given_user, given_vhost)
     if width is None and sys.stdout.isatty():
         width = shutil.get_terminal_size().columns
 

@@ -247,6 +247,8 @@ def _listener_sasl(configuration: Configuration, _: Data) -> Iterator[Finding]:
         plain = scram or "PLAIN" in listener.sasl_mechanisms
         # a plugin may handle PLAIN, but not SCRAM
         needs_users = plain if listener.authentication_plugin is None else scram
+        # and so may shared access keys
+        needs_users = needs_users and (scram or listener.claims is None)
         if needs_users and listener.users_file is None:
             yield Finding(
                 (*here, "usersFile"),

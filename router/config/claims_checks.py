@@ -88,7 +88,7 @@ def _claims(configuration: Configuration, data: Data) -> Iterator[Finding]:
 def _listeners(configuration: Configuration, _: Data) -> Iterator[Finding]:
     known = {each.name: each for each in configuration.claims}
     for index, listener in enumerate(configuration.listeners):
-        if listener.claims is None or listener.http:
+        if listener.claims is None or not listener.serves_amqp:
             continue
         if listener.claims not in known:
             yield _unknown("listener", index, "claims", listener.claims, "claims", known)

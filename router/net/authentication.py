@@ -6,6 +6,7 @@ RFC 4505, RFC 4422 (appendix A), RFC 4616 and RFC 5802. `plugin_logins` has what
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Protocol
 
 import attrs
@@ -19,6 +20,8 @@ from router.net.fair_limiter import FairLimiter
 from router.net.threads import stand_back
 
 if TYPE_CHECKING:
+    from router.core.addresses.claims import VerifiedToken
+    from router.net.claims.verifier import LiveClaims
     from router.net.scram import ScramLogin
 
 # Password hashes are slow on purpose; more than a few at once would only queue on the processors.
@@ -45,6 +48,8 @@ class Step:
     proof: bytes | None = attrs.field(default=None, repr=False)
     groups: frozenset[str] = frozenset()
     is_refusal: bool = False
+    # what the peer may do, if it has logged in with a shared access key
+    token: VerifiedToken | None = None
 
     @property
     def fails(self) -> bool:
@@ -76,11 +81,14 @@ class Authenticator:
     users: Users | None = attrs.field(repr=False)
     plugin: str | None = None
     callouts: Callouts | None = attrs.field(default=None, repr=False)
+    claims: Callable[[], LiveClaims | None] = attrs.field(default=lambda: None, repr=False)
     failed: FailedLogins = attrs.field(factory=FailedLogins, init=False, eq=False, repr=False)
 
     def offered(self, mechanisms: tuple[str, ...]) -> tuple[str, ...]:
         """Return those of a listener's mechanisms that somebody handles."""
         own = {"ANONYMOUS", "EXTERNAL"} if self.users is None else {*OWN}
+        if self.claims() is not None:
+            own.add("PLAIN")
         return tuple(each for each in mechanisms if each in own or self.is_left_to_plugin(each))
 
     def is_left_to_plugin(self, mechanism: str) -> bool:
@@ -104,10 +112,14 @@ class Authenticator:
             return _Anonymous()
         if mechanism == "EXTERNAL":
             return _External(external_user)
-        if self.users is None:
+        plain = None if self.users is None else _Plain(self.users, host)
+        claims = self.claims() if mechanism == "PLAIN" else None
+        if claims is not None:
+            return _PlainByKey(claims, plain)
+        if self.users is None or plain is None:
             return _Refused()
         if mechanism == "PLAIN":
-            return _Plain(self.users, host)
+            return plain
         if mechanism not in SCRAM:
             return _Refused()
         # only here: a router without such a listener does not need the library
@@ -151,22 +163,45 @@ class _Plain:
     host: str
 
     async def step(self, response: bytes) -> Step:
-        parts = response.split(b"\0")
-        if len(parts) != 3:
+        given = _user_and_password(response)
+        if given is None:
             return _FAILED
-        identity, name, password = parts
-        if identity and identity != name:
-            # this router grants only the user's own identity as authorization identity
-            return _FAILED
-        try:
-            user, secret = name.decode(), password.decode()
-        except UnicodeDecodeError:
-            return _FAILED
+        user, secret = given
         with trio.fail_after(LONGEST_WAIT_S) as waiting:
             async with _HASHING.slot(self.host):
                 waiting.deadline = math.inf
                 is_right = await trio.to_thread.run_sync(_verify, self.users, user, secret)
         return Step(user=user) if is_right else _FAILED
+
+
+def _user_and_password(response: bytes) -> tuple[str, str] | None:
+    """Return the user and the password in a response of PLAIN; None if it is invalid."""
+    parts = response.split(b"\0")
+    if len(parts) != 3:
+        return None
+    identity, name, password = parts
+    if identity and identity != name:
+        # this router grants only the user's own identity as authorization identity
+        return None
+    try:
+        return name.decode(), password.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+@attrs.frozen
+class _PlainByKey:
+    """Login by PLAIN with the name and the text of a shared access key, or else by `users`."""
+
+    claims: LiveClaims = attrs.field(repr=False)
+    users: _Plain | None
+
+    async def step(self, response: bytes) -> Step:
+        given = _user_and_password(response)
+        token = None if given is None else self.claims.log_in(*given)
+        if given is not None and token is not None:
+            return Step(user=given[0], token=token)
+        return _FAILED if self.users is None else await self.users.step(response)
 
 
 @attrs.define

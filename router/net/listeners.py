@@ -154,7 +154,8 @@ class AmqpPort:
         return None if name is None else self.hub.claims.get(name)
 
     def _authenticating(self, users: Users | None) -> Authenticator:
-        return Authenticator(users, self.listener.authentication_plugin, self.hub.callouts)
+        plugin, callouts = self.listener.authentication_plugin, self.hub.callouts
+        return Authenticator(users, plugin, callouts, lambda: self.claims)
 
     def admit(self, users: Users) -> None:
         """Admit other users from now on; existing connections continue."""
@@ -172,7 +173,7 @@ class AmqpPort:
         settings = self.local_settings if is_loopback(name) else self.settings
         if is_of_web_page:
             settings = attrs.evolve(settings, trusts_loopback=False)
-        if self.authenticator.plugin is not None:
+        if self.authenticator.plugin is not None or self.listener.claims is not None:
             offered = self.authenticator.offered(settings.sasl_mechanisms)
             settings = attrs.evolve(settings, sasl_mechanisms=offered)
         return Connection(settings, self.hub.forwarder, self.hub.turn, name, False)

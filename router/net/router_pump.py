@@ -28,6 +28,7 @@ from router.net.pump import Pump
 from router.net.tls.channel import Security
 
 if TYPE_CHECKING:
+    from router.core.addresses.claims import VerifiedToken
     from router.net.authorization import Authorization
     from router.net.claims.verifier import LiveClaims
     from router.net.router_hub import RouterHub
@@ -63,6 +64,8 @@ class RouterPump(Pump):
         # whether a plugin decides about it, and whether it has failed
         self._is_plugin_login = False
         self._has_failed = False
+        # what the shared access key allows that the peer has logged in with
+        self._token: VerifiedToken | None = None
         # asks a plugin whether the peer may open the connection
         self.authorization: Authorization | None = None
         self._own_login: OwnLogin | None = None
@@ -136,7 +139,7 @@ class RouterPump(Pump):
             # it has been refused
             return
         if self.claims is not None:
-            cbs.serve(self.connection, self.claims)
+            cbs.serve(self.connection, self.claims, self._token)
         if self.authorization is not None:
             # only here: few routers have such a plugin
             from router.net.link_authorization import LinkAuthorization
@@ -196,6 +199,7 @@ class RouterPump(Pump):
             else:
                 accepted = step.user is not None
                 sasl.outcome(connection, accepted, step.user, step.proof, step.groups)
+                self._token = step.token
                 self._login = None
         self.hub.finish_turn()
         self.read_again()

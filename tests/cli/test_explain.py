@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from router.cli.explain import Who, read_question
 from router.cli.main import main
 
 from support.commands import Command, Ended, OtherSide, invoke, run
@@ -88,8 +89,8 @@ def test_who_may_not(router_process: RouterProcess) -> None:
     [
         (["", "send", "q"], "give USER@VHOST"),
         (["@", "send", "q"], "give USER@VHOST"),
-        (["u", "fly", "q"], "'fly' is not one of"),
-        (["u", "send"], "Missing argument"),
+        (["u", "fly", "q"], "'fly' is neither send nor receive"),
+        (["u"], "give USER@VHOST, send or receive, and an address"),
     ],
 )
 def test_a_wrong_command_line(arguments: list[str], error: str) -> None:
@@ -132,3 +133,20 @@ role = "route-container"
     head, row = ended.lines[ended.lines.index("Containers") + 1 :]
     assert head.split()[:3] == ["conn", "container", "address"]
     assert "site.far/q" in row
+
+
+@pytest.mark.parametrize(
+    ("words", "user", "vhost", "who"),
+    [
+        (("ann@a.com", "send", "q"), None, None, Who("ann", "a.com")),
+        (("send", "q"), "ann", None, Who("ann", None)),
+        (("send", "q"), "ann", "a.com", Who("ann", "a.com")),
+        (("send", "q"), None, None, Who(None, None)),
+        (("send", "q"), "anonymous", "a.com", Who(None, "a.com")),
+    ],
+    ids=["word", "user", "both", "nobody", "vhost"],
+)
+def test_the_user_is_a_word_or_an_option(
+    words: tuple[str, ...], user: str | None, vhost: str | None, who: Who
+) -> None:
+    assert read_question(words, user, vhost) == (who, "send", "q")

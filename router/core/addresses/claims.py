@@ -171,6 +171,12 @@ class Claims:
         self._next = self._earliest()
         return former is not None
 
+    def log_in(self, token: VerifiedToken, now: float) -> int:
+        """Keep what a peer may do since its login, and nothing else; return its octets."""
+        self.is_required = True
+        self.put("", token, now)
+        return self.octets_of("")
+
     def delete(self, name: str, now: float) -> bool:
         """Forget the token with this name; return whether there was one."""
         if name not in self._tokens:

@@ -29,6 +29,7 @@ from router.core.addresses.claims import (
     Claims,
     TokenRefused,
     TokenVerifier,
+    VerifiedToken,
     octets_for,
 )
 from router.core.addresses.link_origins import ANONYMOUS
@@ -91,21 +92,23 @@ class TokenNotAccepted:
     reason: str
 
 
-def serve(connection: Connection, verifier: TokenVerifier) -> CbsNode:
+def serve(
+    connection: Connection, verifier: TokenVerifier, token: VerifiedToken | None = None
+) -> None:
     """Give a connection, whose peer has sent its open, a `$cbs` node and a rule for its links.
 
-    The rule is added to those of the connection's access.
+    `token` is what the peer may do at once. The rule is added to those of the connection's access.
     """
     claims = Claims(verifier, connection.turn.now)
     claims.is_required = verifier.requires_of_all or connection.user in (None, ANONYMOUS)
-    node = claims.node = CbsNode(connection, claims)
-    access: Access | None = connection.access
-    if access is None:
-        access = connection.access = Access()
+    if token is not None:
+        connection.account.charge(TOKENS, claims.log_in(token, connection.turn.now))
+    claims.node = CbsNode(connection, claims)
+    access: Access = connection.access or Access()
+    connection.access = access
     access.rules = (*access.rules, claims)
     access.claims = claims
     access.rules_changed()
-    return node
 
 
 def node_of(connection: Connection) -> CbsNode | None:

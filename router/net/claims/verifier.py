@@ -15,6 +15,7 @@ from router.config.secret import Secret, SecretUnavailable
 from router.core.addresses.claims import (
     RIGHTS,
     SUPPORTED,
+    Grant,
     TokenRefused,
     VerifiedToken,
     covering_paths,
@@ -109,6 +110,17 @@ class LiveClaims:
     def time_limit_s(self) -> float:
         """Return how many seconds a peer may be without a valid token; 0 means no limit."""
         return self._settings.token_timeout_seconds
+
+    def log_in(self, name: str, secret: str) -> VerifiedToken | None:
+        """Return what a peer may do that logs in with the name and text of a shared access key.
+
+        That is what the key gives, at all addresses, as long as the connection lasts. Return None
+        if there is no such key.
+        """
+        key = None if self.loaded is None else self.loaded.sas.log_in(name, secret)
+        if key is None:
+            return None
+        return VerifiedToken((Grant("", key.rights),), LONGEST_LIFETIME_S, name, key.name)
 
     def verify(self, kind: str, token: str, audience: str | None) -> VerifiedToken:
         """Return what a token allows; raise TokenRefused if it is not valid."""

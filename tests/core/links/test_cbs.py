@@ -274,7 +274,9 @@ def test_the_rules_of_a_policy_stay() -> None:
     router = Router()
     client = router.client()
     own = client.connection.access = Access(max_message_size=5)
-    node = cbs.serve(client.connection, Verifier())
+    cbs.serve(client.connection, Verifier())
+    node = cbs.node_of(client.connection)
+    assert node is not None
     assert own.rules == (node.claims,)
     assert max_message_size(own) == 5
 
