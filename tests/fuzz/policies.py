@@ -27,7 +27,7 @@ MOST_ENTRIES = 12
 LONGEST_MISTAKES = 2000
 _PARTS = (
     *("a", "b", "ab", "/", ".", "*", "#", USER_TOKEN),
-    *("/", ".", "${", "}", "A", "//", "é", "a/b"),
+    *("/", ".", "${", "}", "A", "//", f"{USER_TOKEN}/", f"/{USER_TOKEN}"),
 )
 _HOST_PARTS = (
     *("10.0.0.", "10.0.", "1", "9", "255", "-", "/8", "/31", "::", "::ffff:", "fe80::1", "%x"),
@@ -37,6 +37,16 @@ _HOST_PARTS = (
 
 def _text(choices: Choices, parts: tuple[str, ...], most: int) -> str:
     return "".join(choices.of(parts) for _ in range(choices.below(most + 1)))
+
+
+def _name(choices: Choices, entries: list[str], user: str) -> str:
+    """Return any name, or one that is like an entry: with the user's name, and more behind it."""
+    if not entries or choices.one_in(3):
+        return _text(choices, _PARTS, 6)
+    name = choices.of(entries).replace(USER_TOKEN, user)
+    for wildcard in "*#":
+        name = name.replace(wildcard, _text(choices, _PARTS, 2))
+    return name + _text(choices, _PARTS, 2) if choices.one_in(3) else name
 
 
 def policy(octets: bytes) -> None:
@@ -51,7 +61,7 @@ def policy(octets: bytes) -> None:
     addresses, known = AddressNames(names, patterns), RemoteHosts(hosts)
     while not choices.over:
         user = _text(choices, _PARTS, 2)
-        name = address_name(_text(choices, _PARTS, 6))
+        name = address_name(_name(choices, [*names, *patterns], user))
         found = addresses.entry_for(name, user)
         allowing = [entry for entry in names if _entry_allows(entry, name, user)]
         allowing += [pattern for pattern in patterns if _pattern_allows(pattern, name, user)]
