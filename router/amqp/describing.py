@@ -7,6 +7,7 @@ challenges only the size is shown.
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 import attrs
@@ -34,6 +35,8 @@ _SECRET: Final = frozenset(
         ("sasl-outcome", "additional-data"),
     }
 )
+# The name of a mechanism (RFC 4422, section 3.1).
+_MECHANISM: Final = re.compile(r"[A-Z0-9_-]{1,20}")
 _SASL: Final = frozenset(
     int(code)
     for code in (
@@ -131,6 +134,9 @@ def _performative(cls: type[Composite], items: list[object], seen: SeenFrame, af
             size = f"{len(item)} octets, " if isinstance(item, bytes) else ""
             fields[title] = f"<{size}not shown>"
             continue
+        if name == "sasl-init" and not _is_harmless(title, item):
+            fields[title] = "<not shown>"
+            continue
         values[field.name] = item
         if title == "role" and isinstance(item, bool):
             fields[title] = "receiver" if item else "sender"
@@ -139,16 +145,27 @@ def _performative(cls: type[Composite], items: list[object], seen: SeenFrame, af
     more = len(items) - len(cls.FIELDS)
     note = f"({more} fields too many)" if more > 0 else ""
     rest = seen.body[after:]
+    shown = show_octets(rest, LONGEST_PAYLOAD, is_cut=bool(seen.left)) if rest or seen.left else ""
+    if shown and int(cls.CODE) in _SASL:
+        # a SASL frame has no payload; behind it may be the rest of a response
+        shown = "<not shown>"
     return Words(
         name,
         int(cls.CODE),
         fields,
         len(rest) + seen.left,
-        show_octets(rest, LONGEST_PAYLOAD, is_cut=bool(seen.left)) if rest or seen.left else "",
+        shown,
         note,
         values,
         after,
     )
+
+
+def _is_harmless(title: str, item: object) -> bool:
+    """Return whether a mechanism or host name in an init is one; by mistake, it is a response."""
+    if not isinstance(item, str):
+        return False
+    return _MECHANISM.fullmatch(item) is not None if title == "mechanism" else item.isprintable()
 
 
 def show(value: object, depth: int = 0) -> str:

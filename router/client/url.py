@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import ssl
+from typing import Final
 from urllib.parse import unquote
 
 import attrs
@@ -10,6 +12,7 @@ import attrs
 DEFAULT_PORT = 5672
 # Default ports of the schemes; amqps is AMQP with TLS.
 PORTS = {"amqp": DEFAULT_PORT, "amqps": 5671}
+_SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*")
 
 
 @attrs.frozen
@@ -44,7 +47,9 @@ def parse_url(text: str) -> Url:
         scheme, rest = "amqp", text
     scheme = scheme.lower()
     if scheme not in PORTS:
-        raise ValueError(f"{scheme}:// is not supported here: only amqp:// and amqps:// are")
+        # what is no scheme at all may be a user and a password
+        shown = f"{scheme}://" if _SCHEME.fullmatch(scheme) else "its scheme"
+        raise ValueError(f"{shown} is not supported here: only amqp:// and amqps:// are")
     authority, _, address = rest.partition("/")
     credentials, at, place = authority.rpartition("@")
     user = password = None
@@ -54,7 +59,17 @@ def parse_url(text: str) -> Url:
             raise ValueError("the user name before the @ is missing")
         user = unquote(name)
         password = unquote(secret) if colon else None
-    host, port = _host_and_port(place, PORTS[scheme])
+    if not at and "@" in address:
+        try:
+            host, port = _host_and_port(place, PORTS[scheme])
+        except ValueError:
+            # from the beginning of a password, which the message must not show
+            raise ValueError(
+                "the part before the first slash is not host:port; write a slash in a password as "
+                "%2F"
+            ) from None
+    else:
+        host, port = _host_and_port(place, PORTS[scheme])
     return Url(host, port, unquote(address), user, password, scheme == "amqps")
 
 

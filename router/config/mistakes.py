@@ -23,6 +23,8 @@ Data = Mapping[str, Any]
 Path = tuple[str | int, ...]
 
 LONGEST_VALUE: Final = 60
+# What begins so is a password, in whatever attribute it was put by mistake.
+_PASSWORD_FORMS: Final = ("literal:", "pass:")
 
 
 @attrs.frozen
@@ -106,6 +108,9 @@ def format_value(value: object) -> str:
             return str(value) if value.bit_length() <= 128 else "a number with many digits"
         case float():
             return str(value)
+        case str() if value.startswith(_PASSWORD_FORMS):
+            # in an attribute that has no secrets
+            return "(a secret)"
         case str():
             return _quoted(value)
         case datetime() | date() | time():

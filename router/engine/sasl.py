@@ -46,9 +46,11 @@ def frame_received(connection: Connection, body: bytes) -> None:
             Condition.FRAMING_ERROR,
             f"a SASL frame has {len(body) - end} octets after its only value",
         )
-    if connection.is_client and isinstance(frame, SaslMechanisms):
+    # each side says the first frame of its own once, and in this order (section 5.3.2)
+    is_begun = connection.mechanism is not None
+    if connection.is_client and isinstance(frame, SaslMechanisms) and not is_begun:
         _choose_mechanism(connection, frame)
-    elif connection.is_client and isinstance(frame, SaslOutcome):
+    elif connection.is_client and isinstance(frame, SaslOutcome) and is_begun:
         if frame.code is not SaslCode.OK:
             opening.give_up(
                 connection,
@@ -65,7 +67,7 @@ def frame_received(connection: Connection, body: bytes) -> None:
         connection.paused = True
         received = SaslChallengeReceived(bytes(frame.challenge))
         connection.handler.event_received(connection, received)
-    elif not connection.is_client and isinstance(frame, SaslInit):
+    elif not connection.is_client and isinstance(frame, SaslInit) and not is_begun:
         mechanism = str(frame.mechanism)
         if mechanism not in offered_mechanisms(connection):
             outcome(connection, False, None)
@@ -76,7 +78,7 @@ def frame_received(connection: Connection, body: bytes) -> None:
             connection,
             SaslInitReceived(mechanism, bytes(frame.initial_response or b""), frame.hostname),
         )
-    elif isinstance(frame, SaslResponse) and connection.challenged:
+    elif not connection.is_client and isinstance(frame, SaslResponse) and connection.challenged:
         connection.challenged = False
         connection.paused = True
         response = SaslResponseReceived(bytes(frame.response))

@@ -2,15 +2,16 @@
 
 These operations belong to the management node itself; Dispatch does not have them. A configuration
 is exchanged as TOML. Its passwords are shown as `(a secret)`. If a configuration that contains this
-text as a connector's password is applied, the connector keeps its present password.
+text as a password is applied, the entity keeps its present password.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import attrs
 import trio
@@ -19,8 +20,9 @@ from router.config.difference_text import SIGNS
 from router.config.differences import SECRET, Applied, Difference, NotApplied
 from router.config.load import parse_configuration
 from router.config.mistakes import InvalidConfiguration
-from router.config.model import Configuration
+from router.config.model import ENTITIES, Configuration
 from router.config.secret import Secret
+from router.config.setting import file_name, setting_of
 from router.config.write import format_configuration
 from router.engine.deferred import pop_from_end
 from router.management.configurable_router import ConfigurableRouter
@@ -202,37 +204,63 @@ def as_map(difference: Difference) -> AnswerMap:
 
 
 def _with_passwords(configuration: Configuration, hidden: Secret) -> Configuration:
-    """Return the configuration with `hidden` in place of each literal password of a connector."""
-    return attrs.evolve(
-        configuration,
-        connectors=tuple(
-            attrs.evolve(each, sasl_password=hidden)
-            if each.sasl_password is not None and each.sasl_password.kind == "literal"
-            else each
-            for each in configuration.connectors
-        ),
-    )
+    """Return the configuration with `hidden` in place of each password that it contains itself."""
+
+    def hide(_: str, value: Secret, __: Secret | None) -> Secret:
+        return hidden if value.kind == "literal" else value
+
+    return _replace_passwords(configuration, configuration, hide)
 
 
 def _with_passwords_kept(old: Configuration, new: Configuration) -> Configuration:
     """Return the new configuration with the present passwords in place of hidden ones.
 
-    Raise Refused if a password is hidden and its connector has no present password.
+    Raise Refused if a password is hidden and its entity has no present password.
     """
-    known = {each.name: each.sasl_password for each in old.connectors}
-    connectors = []
-    for index, each in enumerate(new.connectors):
-        if each.sasl_password == _HIDDEN:
-            if known.get(each.name) is None:
-                reason = (
-                    f"connector[{index}].saslPassword ({each.name}): {SECRET} stands for the "
-                    "connector's present password, but it has none; give the password itself"
-                )
-                raise Refused(BAD_REQUEST, reason)
-            connectors.append(attrs.evolve(each, sasl_password=known[each.name]))
-        else:
-            connectors.append(each)
-    return attrs.evolve(new, connectors=tuple(connectors))
+
+    def keep(place: str, value: Secret, present: Secret | None) -> Secret:
+        if value != _HIDDEN:
+            return value
+        if present is None:
+            reason = (
+                f"{place}: {SECRET} stands for the present password of this entity, but it has "
+                "none; give the password itself"
+            )
+            raise Refused(BAD_REQUEST, reason)
+        return present
+
+    return _replace_passwords(new, old, keep)
+
+
+def _replace_passwords(
+    configuration: Configuration,
+    other: Configuration,
+    replace: Callable[[str, Secret, Secret | None], Secret],
+) -> Configuration:
+    """Return the configuration with the results of `replace` in place of its passwords.
+
+    `replace` gets the place of a password, the password, and that of the entity of the same name in
+    `other`, if there is one.
+    """
+    changes: dict[str, object] = {}
+    for entity in ENTITIES:
+        fields = [field for field in attrs.fields(entity.settings) if setting_of(field).kind.secret]
+        if not fields:
+            continue
+        # each has a name, and occurs repeatedly: the tests hold the model to that
+        known = {each.name: each for each in getattr(other, entity.attribute)}
+        entities = []
+        for index, each in enumerate(getattr(configuration, entity.attribute)):
+            passwords: dict[str, Any] = {}
+            for field in fields:
+                value = getattr(each, field.name)
+                if value is not None:
+                    place = f"{entity.name}[{index}].{file_name(field.name)} ({each.name})"
+                    present = getattr(known.get(each.name), field.name, None)
+                    passwords[field.name] = replace(place, value, present)
+            entities.append(attrs.evolve(each, **passwords) if passwords else each)
+        changes[entity.attribute] = tuple(entities)
+    return attrs.evolve(configuration, **changes)  # type: ignore[arg-type]
 
 
 HANDLERS: Final = {

@@ -89,7 +89,7 @@ async def _read_head(sock: trio.socket.SocketType) -> bytes:
     """
     head = b""
     while len(head) < MAX_HEAD_BYTES:
-        seen = await sock.recv(MAX_HEAD_BYTES, socket.MSG_PEEK)
+        seen = await sock.recv(MAX_HEAD_BYTES - len(head), socket.MSG_PEEK)
         if not seen:
             break
         # the end may be divided between what was read before and what is seen now

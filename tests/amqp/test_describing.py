@@ -6,8 +6,9 @@ import random
 
 import pytest
 
-from router.amqp.constants import SaslCode
+from router.amqp.constants import Descriptor, SaslCode
 from router.amqp.describing import LONGEST_FIELD, Describer, Words, show
+from router.amqp.encode import encode_value
 from router.amqp.framing import AMQP_HEADER, SASL_HEADER, encode_frame
 from router.amqp.performatives import (
     Accepted,
@@ -24,7 +25,7 @@ from router.amqp.performatives import (
     Source,
     Transfer,
 )
-from router.amqp.types import Array, Described, Symbol, UInt
+from router.amqp.types import Array, Described, Symbol, UInt, ULong
 from router.amqp.watching import Watcher
 
 
@@ -163,3 +164,31 @@ def test_whatever_comes_is_told_in_a_line() -> None:
         for told in words(bytes(frame)):
             assert told.text.isprintable()
             assert len(told.text) < 20_000
+
+
+@pytest.mark.parametrize(
+    ("items", "told"),
+    [
+        ([Symbol("\0ada\0secret")], "mechanism=<not shown>"),
+        ([Symbol("PLAIN"), b"x", b"\0secret"], "hostname=<not shown>"),
+        ([Symbol("PLAIN"), b"x", "\0secret"], "hostname=<not shown>"),
+        ([Symbol("PLAIN"), "\0secret"], "initial-response=<not shown>"),
+    ],
+    ids=["mechanism", "octets as host", "text as host", "text"],
+)
+def test_a_response_at_a_wrong_place_is_not_shown(items: list[object], told: str) -> None:
+    body = encode_value(Described(ULong(int(Descriptor.SASL_INIT)), items))
+    (found,) = words(frame_around(body))
+    assert told in found.text
+    assert "secret" not in found.text
+
+
+def test_what_follows_a_sasl_frame_is_not_shown() -> None:
+    body = encode_value(Described(ULong(int(Descriptor.SASL_INIT)), [Symbol("PLAIN")]))
+    (found,) = words(frame_around(body + b"\0ada\0secret"))
+    assert found.text == "@sasl-init(65) [mechanism=:PLAIN] (11) <not shown>"
+
+
+def frame_around(body: bytes) -> bytes:
+    """Return a SASL frame with this body."""
+    return (len(body) + 8).to_bytes(4, "big") + b"\x02\x01\x00\x00" + body

@@ -60,3 +60,13 @@ def test_a_password_is_not_shown() -> None:
     with pytest.raises(ValueError) as refused:
         parse_url("amqp://ada:secret@there:x")
     assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["amqp://ada:secret/x@there", "ada:secret://there", "a@secret://x"]
+)
+def test_a_password_with_a_slash_is_not_shown(text: str) -> None:
+    with pytest.raises(ValueError, match=r"%2F|its scheme is not supported here") as refused:
+        parse_url(text)
+    assert "secret" not in str(refused.value)
+    assert refused.value.__cause__ is None

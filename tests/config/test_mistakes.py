@@ -36,6 +36,8 @@ def test_paths(path: Path, text: str) -> None:
         pytest.param(16**5000, "a number with many digits", id="many digits"),
         (0.5, "0.5"),
         ("x", '"x"'),
+        ("pass:x", "(a secret)"),
+        ("literal:x", "(a secret)"),
         ('"\n', '"\\"\\n"'),
         ("été", '"été"'),
         ("x" * 61, '"' + "x" * 57 + '..."'),

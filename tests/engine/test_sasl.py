@@ -344,3 +344,37 @@ def test_tokens_may_be_longer() -> None:
     longer = attrs.evolve(init, initial_response=bytes(4096))
     talk = server(sasl_frame_bytes=4096) >> SASL_HEADER << SASL_HEADER << SaslMechanisms
     talk >> longer << OVER
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        [SaslOutcome(SaslCode.OK)],
+        [SaslMechanisms((Symbol("SCRAM-SHA-256"),)), SaslResponse(b"x")],
+        [SaslMechanisms((Symbol("SCRAM-SHA-256"),)), SaslMechanisms((PLAIN,))],
+    ],
+    ids=["outcome first", "response", "mechanisms twice"],
+)
+def test_a_server_that_skips_the_login_or_begins_anew_is_not_believed(said: list[Any]) -> None:
+    names = ("SCRAM-SHA-256", "PLAIN")
+    talk = client(sasl_mechanisms=names, sasl_username="ada", sasl_password="x")
+    talk << SASL_HEADER >> SASL_HEADER
+    for frame in said:
+        if talk.connection.paused:
+            sasl.send_init(talk.connection, b"n,,n=ada,r=abc")
+            talk << like(SaslInit)
+        talk >> frame
+    talk << OVER
+    (closed,) = closings(talk)
+    assert closed.error is not None
+    assert str(closed.error.condition) in ("amqp:illegal-state", "amqp:not-allowed")
+    assert not talk.recorder.of(SaslResponseReceived)
+
+
+def test_a_client_cannot_begin_its_login_anew() -> None:
+    init = SaslInit(Symbol("SCRAM-SHA-256"), initial_response=b"a")
+    talk = server(sasl_mechanisms=("SCRAM-SHA-256",)) >> SASL_HEADER << SASL_HEADER
+    talk << like(SaslMechanisms) >> init
+    sasl.challenge(talk.connection, b"b")
+    talk << SaslChallenge(b"b") >> init << OVER
+    assert len(talk.recorder.of(SaslInitReceived)) == 1

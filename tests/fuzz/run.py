@@ -29,9 +29,12 @@ if __name__ == "__main__":
 
 # What is fuzzed is imported in the functions: atheris instruments what is imported when it is told.
 
-NAMES = ("value", "body", "server", "play", "schedule", "trace", "conf", "control", "gossip")
+NAMES = (
+    *("value", "body", "server", "play", "schedule", "trace", "conf", "control", "gossip"),
+    *("login", "credentials", "tls", "first", "websocket", "proxy", "policy", "vhosts"),
+)
 # What these read are decisions, so that octets without any sense are as good as others.
-SCRIPTS = ("play", "schedule")
+SCRIPTS = ("play", "schedule", "tls", "policy")
 TOO_LONG_S = 20.0
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from router.amqp.constants import TerminusExpiryPolicy
 from router.amqp.encode import encode_value
 from router.amqp.framing import AMQP_HEADER, SASL_HEADER, encode_frame
@@ -44,6 +46,7 @@ from router.control.network.messages import (
     Withdrawal,
 )
 
+from fuzz import logins, policies, streams
 from support.transcripts import wire
 
 _ERROR = Error(condition=Symbol("amqp:internal-error"), description="so it goes", info={"a": 1})
@@ -124,6 +127,34 @@ log {
     ["fixedAddress", {"prefix": "/b", "fanout": "single", "bias": "spread"}]
 ]
 """,
+    """\
+policy {
+    enableVhostPolicy: true
+    defaultVhost: $default
+    maxConnections: 0
+}
+vhost {
+    hostname: *.example
+    aliases: a.example, b.example
+    allowUnknownUser: true
+    maxConnections: 5
+    groups: {
+        $default: {
+            users: *
+            remoteHosts: 10.0.0.0/8, ::1
+            sources: a, ${user}/*
+            targetPattern: b.#
+            maxFrameSize: 0
+        }
+        "staff": {"users": ["ada", 5], "targets": "", "odd": null}
+    }
+}
+""",
+    """\
+[["policy", {"enableVhostPolicy": "yes", "enableVhostNamePatterns": true}],
+ ["vhost", {"id": "x", "groups": {"g": {"users": "ada, bob", "remoteHosts": "*",
+   "allowDynamicSource": true, "sources": "a, b*", "targets": ["c"], "maxSenders": 0}}}]]
+""",
 ]
 
 _STATE = LinkState("a", 5, 3, {"b": 1, "c": 2}, 7, 2**64 - 1, {"features": ["x"]})
@@ -186,6 +217,18 @@ CONVERSATIONS = [
 ]
 
 
+_OTHERS: dict[str, Callable[[], list[bytes]]] = {
+    "login": logins.login_seeds,
+    "credentials": logins.credentials_seeds,
+    "tls": streams.tls_seeds,
+    "first": streams.first_seeds,
+    "websocket": streams.websocket_seeds,
+    "proxy": streams.proxy_seeds,
+    "policy": policies.policy_seeds,
+    "vhosts": policies.vhosts_seeds,
+}
+
+
 def seeds(target: str) -> list[bytes]:
     """Return the seeds of a target of `targets`."""
     if target == "value":
@@ -201,4 +244,6 @@ def seeds(target: str) -> list[bytes]:
         return [text.encode() for text in FILES]
     if target == "control":
         return [encode_control(message) for message in CONTROL]
+    if target in _OTHERS:
+        return _OTHERS[target]()
     return [bytes(range(2, 250)) * 4]

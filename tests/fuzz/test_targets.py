@@ -59,6 +59,14 @@ def test_conversations_read_in_pieces(step: int) -> None:
         ("trace", 2000),
         ("conf", 300),
         ("control", 2000),
+        ("login", 1000),
+        ("credentials", 2000),
+        ("tls", 200),
+        ("first", 1000),
+        ("websocket", 300),
+        ("proxy", 200),
+        ("policy", 500),
+        ("vhosts", 1000),
     ],
 )
 def test_the_seeds_changed_a_little(name: str, runs: int) -> None:

@@ -9,18 +9,28 @@ from typing import Any
 
 import attrs
 import pytest
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+    load_pem_private_key,
+)
 from structlog.testing import capture_logs
 
 from router.client import ManagementClient, RequestRefused, connect_management
 from router.config.connectors import ConnectorSettings
 from router.config.listeners import ListenerSettings
 from router.config.load import parse_configuration
-from router.config.model import AddressSettings, Configuration
+from router.config.model import ENTITIES, AddressSettings, Configuration
+from router.config.proxy_profiles import ProxyProfileSettings
 from router.config.saved import StateFile
 from router.config.secret import Secret
+from router.config.setting import setting_of
+from router.config.ssl_profiles import SslProfileSettings
 from router.management.configuration_operations import MAX_DIFFERENCES
 from router.management.requests import BAD_REQUEST, FORBIDDEN, NOT_FOUND
 
+from support.certificates import Authority
 from support.loopback import Running, running_node
 
 CONFIGURATION = Configuration(
@@ -64,6 +74,46 @@ async def test_what_runs_is_shown_without_passwords_and_exported_with_them() -> 
         exported = await management.request("EXPORT-CONFIGURATION")
         text = exported["configuration"]
         assert parse_configuration(text, source="x") == running.node.configuration
+
+
+async def test_no_entity_s_password_is_shown_and_each_is_kept(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    certificate = authority.issue("localhost")
+    key = load_pem_private_key(certificate.read_bytes(), None)
+    encrypted = BestAvailableEncryption(b"hidden key")
+    key_file = authority.folder / "key.pem"
+    key_file.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encrypted))
+    profile = SslProfileSettings(
+        name="s",
+        cert_file=certificate,
+        private_key_file=key_file,
+        password=Secret("literal", "hidden key"),
+    )
+    proxy = ProxyProfileSettings(
+        name="p", host="h", port=1, username="u", password=Secret("literal", "hidden")
+    )
+    wanted = attrs.evolve(CONFIGURATION, ssl_profiles=(profile,), proxy_profiles=(proxy,))
+    async with managed(wanted) as (running, management):
+        text = (await management.request("GET-CONFIGURATION"))["configuration"]
+        assert "hidden" not in text
+        assert text.count("(a secret)") == 3
+        await management.request("APPLY", {}, text + MORE)
+        configuration = running.node.configuration
+        assert len(configuration.addresses) == 1
+        assert configuration.ssl_profiles == (profile,)
+        assert configuration.proxy_profiles == (proxy,)
+        lost = text.replace('name = "p"', 'name = "other"')
+        status, reason = await refused(management, "APPLY", {}, lost)
+    assert status == BAD_REQUEST
+    assert "proxyProfile[0].password (other): (a secret) stands for" in reason
+
+
+def test_each_entity_with_a_password_has_a_name_and_may_be_repeated() -> None:
+    for entity in ENTITIES:
+        fields = attrs.fields_dict(entity.settings)
+        if any(setting_of(field).kind.secret for field in fields.values()):
+            assert entity.repeated
+            assert "name" in fields
 
 
 async def test_what_is_applied_runs_and_what_was_run_comes_back() -> None:

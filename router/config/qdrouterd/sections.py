@@ -25,6 +25,7 @@ _BEGIN: Final = re.compile(r"([\w.-]+)[ \t]*\{[ \t]*$")
 _PAIR: Final = re.compile(r"([\w-]+)[ \t]*:[ \t]*(.*)$")
 _NAMED: Final = re.compile(r"([$]*[\w-]+)[ \t]*:[ \t]*(.*)$")
 _STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"?')
+_FIRST_WORD: Final = re.compile(r"[^\s=]*")
 _SPARE_COMMA: Final = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[\]}])')
 
 
@@ -227,6 +228,8 @@ def _unquoted(lines: list[str]) -> dict[str, object] | None:
 
 
 def _shown(text: str) -> str:
-    # show nothing after a colon: it may be a password
+    # show nothing after a colon: it may be a password; the colon itself may be missing
     key, colon, _ = text.partition(":")
+    if not colon and "pass" in key.lower():
+        key = _FIRST_WORD.match(key)[0]  # type: ignore[index]
     return f'"{(key + colon)[:60]}"' if (key + colon).isprintable() else "octets that are not text"

@@ -129,6 +129,13 @@ def test_mistakes_name_their_line(text: str, mistakes: list[str]) -> None:
     ] * len(mistakes), found
 
 
+def test_no_mistake_shows_a_password_without_a_colon() -> None:
+    for line in ("saslPassword secret", "saslPassword=secret", "password\tsecret"):
+        (mistake,) = read_sections(f"connector {{\n{line}\n}}", "f").mistakes
+        assert "assword" in mistake.problem
+        assert "secret" not in str(mistake)
+
+
 def test_no_mistake_shows_a_value() -> None:
     found = read_sections('connector {\nsaslPassword: se"cret\nsasl password: se\n}', "f").mistakes
     assert len(found) == 2
