@@ -253,6 +253,21 @@ def router_configuration(
             ),
             entity("listener", name="readers", port=0, management="read"),
             entity("listener", name="web", port=0, http=True, websockets=True),
+            entity(
+                "sharedAccessKey",
+                name="sas",
+                key=planted["shared key"],
+                secondaryKey=secret_file(planted, folder, "second key"),
+            ),
+            entity(
+                "claims",
+                name="claims",
+                sharedAccessKeys=["sas"],
+                hmacKey=f"pass:{planted['hmac key']}",
+                algorithms=["HS256"],
+                audiences=["router"],
+            ),
+            entity("listener", name="claims", port=0, claims="claims", enableProtocolTrace=True),
             connectors(planted, folder, broker),
             entity("plugin", plugin="tokens"),
             f'settings = {{ key = "{secret_file(planted, folder, "plugin")}" }}\n',
@@ -265,6 +280,7 @@ def place(tmp_path: Path, authority: Authority, monkeypatch: pytest.MonkeyPatch)
     """Run both routers."""
     planted = PlantedSecrets()
     names = ("literal", "pass", "env", "file", "ada", "key", "proxy", "plugin")
+    names += ("shared key", "second key", "hmac key")
     for name in (*names, "wrong connector", "wrong proxy", "token", "wrong token", "wrong user"):
         planted.plant(name)
     site = tmp_path / "site"
@@ -450,7 +466,8 @@ def test_logins_are_not_shown(place: Place) -> None:
 
 def test_what_a_router_shows_has_no_secrets(place: Place) -> None:
     place.ask("manage", "query")
-    for kind in ("connector", "sslProfile", "proxyProfile", "listener", "plugin", "log"):
+    kinds = ("connector", "sslProfile", "proxyProfile", "listener", "plugin", "log")
+    for kind in (*kinds, "sharedAccessKey", "claims"):
         place.ask("manage", "query", "--type", kind)
     for operation in ("get-log", "get-schema", "get-json-schema", "get-revisions"):
         place.ask("manage", operation)
@@ -472,6 +489,8 @@ def test_what_a_router_shows_has_no_secrets(place: Place) -> None:
     assert leaking(place, "export", exported) == {"literal", "pass", "key", "proxy"} | {
         "wrong connector",
         "wrong proxy",
+        "shared key",
+        "hmac key",
     }
 
 
