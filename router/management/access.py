@@ -10,7 +10,7 @@ docs/decisions/0037-who-may-manage.md.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import attrs
 
@@ -32,6 +32,9 @@ from router.core.routers.membership import ROLES
 from router.errors import AmqpError
 from router.management.ports import ConnectionRecord
 from router.management.requests import FORBIDDEN, Refused
+
+if TYPE_CHECKING:
+    from router.engine.connection import Connection
 
 # Maximum size of a request in octets: from senders with the right to change things, and from all
 # others. Requests to read need a few kilobytes; a CREATE may contain many entities.
@@ -106,19 +109,20 @@ def reply_address(
     if access is None:
         return reply_to
     name = table.own_name(address_name(reply_to))
-    refusal = None if _receives_from(access, name) else access.message_refusal(name)
+    receives = _receives_from(table, connection, access, name)
+    refusal = None if receives else access.message_refusal(name)
     if refusal is not None:
         raise refusal
     return tenants.inside(table, connection, reply_to, is_sender=True)
 
 
-def _receives_from(access: Access, name: str) -> bool:
+def _receives_from(table: AddressTable, connection: Connection, access: Access, name: str) -> bool:
     """Return whether a peer has attached a receiver to an address, or to its dynamic node."""
-    for link, request in access.links.items():
-        source = None if request.is_sender or link.attach is None else link.attach.source
-        if source is not None and address_name(source.address or "") == name:
-            return True
-    return False
+    if access.sources[name]:
+        return True
+    address = table.find(name)
+    creator = None if address is None else address.creator
+    return creator is not None and creator.session.connection is connection
 
 
 def is_read_only(operation: str) -> bool:

@@ -8,6 +8,7 @@ rules change or expire (`router.core.links.admission`).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -76,6 +77,8 @@ class Access:
     # the attached links with their requests, and how many of them are senders
     links: dict[Link, LinkRequest] = attrs.field(factory=dict, init=False, repr=False)
     senders: int = attrs.field(default=0, init=False)
+    # how many receivers there are for each address that an attach has named
+    sources: Counter[str] = attrs.field(factory=Counter, init=False, repr=False)
     _messages: dict[str, AmqpError | None] = attrs.field(factory=dict, init=False, repr=False)
 
     @property
@@ -117,17 +120,25 @@ class Access:
         if link not in self.links:
             self.links[link] = request
             self.senders += request.is_sender
+            if not request.is_sender and request.address:
+                self.sources[request.address] += 1
 
     def link_ended(self, link: Link) -> None:
         """Stop counting a link that was refused or has ended; do nothing if it is not counted."""
         request = self.links.pop(link, None)
-        if request is not None:
-            self.senders -= request.is_sender
+        if request is None:
+            return
+        self.senders -= request.is_sender
+        if not request.is_sender and request.address:
+            self.sources[request.address] -= 1
+            if not self.sources[request.address]:
+                del self.sources[request.address]
 
     def closed(self) -> None:
         """Release everything, because the connection has ended."""
         on_closed, self.on_closed = self.on_closed, None
         self.links.clear()
+        self.sources.clear()
         self.senders = 0
         self._messages.clear()
         if self.claims is not None:
