@@ -79,6 +79,7 @@ def exchange(client: ServiceBusClient, beside: Callable[..., Any], name: str) ->
             receiver.peek_messages()
 
 
+@pytest.mark.spec("G3.2-1")
 def test_service_bus(claimed: RouterProcess, beside: Callable[..., Any], address: str) -> None:
     client = ServiceBusClient.from_connection_string(text_for(claimed), retry_total=0)
     exchange(client, beside, address)

@@ -68,6 +68,7 @@ def status(message: Message) -> tuple[object, str]:
     return given["statusCode"], given["status-description"]
 
 
+@pytest.mark.spec("G3.1-1")
 async def test_a_hub_has_one_empty_partition_and_the_rest_needs_a_broker() -> None:
     async with running_node() as running, dialled(running.address) as peer:
         await peer.begin()

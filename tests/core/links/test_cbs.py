@@ -26,6 +26,7 @@ def claimant() -> Claimant:
     return Claimant(Router(), Verifier())
 
 
+@pytest.mark.spec("G3.2-1", "G3.2-3")
 def test_a_link_needs_a_token_that_allows_it(claimant: Claimant) -> None:
     client = claimant.client
     refused = client.receiver("orders", name="early").detached
@@ -129,6 +130,7 @@ def test_without_a_receiver_the_outcome_is_the_answer(claimant: Claimant) -> Non
     assert refused.error.condition == "amqp:unauthorized-access"
 
 
+@pytest.mark.spec("C3.3.1-1", "C3.3.2-1")
 def test_set_token_is_answered_by_its_outcome(claimant: Claimant) -> None:
     sender, receiver = claimant.attach()
 
@@ -168,6 +170,7 @@ def is_detached(link: SendingLink | ReceivingLink) -> bool:
     return link.detached is not None
 
 
+@pytest.mark.spec("G3.2-4")
 def test_links_are_detached_when_their_token_expires(claimant: Claimant) -> None:
     client = claimant.client
     sender, receiver = claimant.attach()
@@ -233,6 +236,7 @@ def closed(claimant: Claimant) -> Close | None:
     return next((each for each in claimant.client.heard if isinstance(each, Close)), None)
 
 
+@pytest.mark.spec("G3.2-3")
 def test_a_connection_without_a_token_is_closed(claimant: Claimant) -> None:
     claimant.tick(19.9)
     assert closed(claimant) is None
@@ -376,6 +380,7 @@ def test_tokens_are_checked_a_few_in_each_turn() -> None:
     assert client.connection.is_behind
 
 
+@pytest.mark.spec("G3.2-2")
 def test_nothing_is_kept_of_a_connection_that_has_ended(claimant: Claimant) -> None:
     sender, _ = claimant.attach()
     claimant.put(sender, "send:a")
@@ -385,6 +390,7 @@ def test_nothing_is_kept_of_a_connection_that_has_ended(claimant: Claimant) -> N
     assert connection.account.of_kind("tokens") == 0
 
 
+@pytest.mark.spec("G3.2-2")
 def test_another_connection_has_its_own_node(claimant: Claimant) -> None:
     sender, _ = claimant.attach()
     claimant.put(sender, "listen:a")

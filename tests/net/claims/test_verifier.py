@@ -44,6 +44,7 @@ def live(configuration: Configuration) -> LiveClaims:
     return LiveClaims(load_all(configuration)["c"], lambda: NOW)
 
 
+@pytest.mark.spec("G3.2-6")
 @pytest.mark.parametrize("kind", ["jwt", "amqp:jwt", "servicebus.windows.net:sastoken", ""])
 def test_the_kind_follows_from_the_token(kind: str) -> None:
     verifier = live(configured())
@@ -141,6 +142,7 @@ def request(token: str) -> bytes:
     return encode_message(Message(application_properties=given, body=(AmqpValue(token),)))
 
 
+@pytest.mark.spec("C3.1-1", "G3.2-3")
 async def test_a_router_offers_the_node_and_drops_who_puts_no_token() -> None:
     configuration = configured(token_timeout_seconds=0.5)
     async with running_node(configuration) as running, dialled(running.address) as peer:
