@@ -90,6 +90,8 @@ class Traffic:
         # senders whose container is not there
         self._forwarding = self._connect()
         self._routed: list[ProtonSender] = []
+        # senders that the policy refuses
+        self._refused: list[ProtonSender] = []
 
     def _connect(self) -> ProtonConnection:
         return self.peers.connect(self.router.url(), allowed_mechs="ANONYMOUS")
@@ -126,6 +128,8 @@ class Traffic:
             self._logins.append(self.peers.begin_connect(url, allowed_mechs="PLAIN"))
         if all(sender.is_over for sender in self._routed):
             self._routed.append(self._forwarding.begin_sender("routed/orders"))
+        if all(sender.is_over for sender in self._refused):
+            self._refused.append(self._forwarding.begin_sender("forbidden"))
 
     def settle_all(self) -> None:
         """Accept all that has come."""
@@ -161,6 +165,15 @@ def router(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RouterProcess]:
             [router]
             memoryLimitBytes = 1048576
 
+            [policy]
+            enableVhostPolicy = true
+            [[vhost]]
+            hostname = "$default"
+            allowUnknownUser = true
+            [vhost.groups."$default"]
+            remoteHosts = "*"
+            sources = "*"
+            targets = "orders, one, late, stuck, routed/*"
             [[sslProfile]]
             name = "router"
             certFile = "{certificate}"
