@@ -279,8 +279,8 @@ def router_configuration(
 def place(tmp_path: Path, authority: Authority, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
     """Run both routers."""
     planted = PlantedSecrets()
-    names = ("literal", "pass", "env", "file", "ada", "key", "proxy", "plugin")
-    names += ("shared key", "second key", "hmac key")
+    names = ["literal", "pass", "env", "file", "ada", "key", "proxy", "plugin"]
+    names += ["shared key", "second key", "hmac key"]
     for name in (*names, "wrong connector", "wrong proxy", "token", "wrong token", "wrong user"):
         planted.plant(name)
     site = tmp_path / "site"
