@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from router.config.load import parse_configuration
-from router.config.mistakes import InvalidConfiguration
+from support.configuring import problems_in
 
 KEYS = """
 [[sharedAccessKey]]
@@ -21,11 +20,7 @@ CLAIMS = '[[claims]]\nname = "c"\nsharedAccessKeys = "a"\n'
 
 def mistakes(text: str) -> list[str]:
     """Return the mistakes in a file with some keys, each without its place."""
-    try:
-        parse_configuration(KEYS + text, source="f")
-    except InvalidConfiguration as invalid:
-        return [str(each).partition(": ")[2] for each in invalid.mistakes]
-    return []
+    return problems_in(KEYS + text)
 
 
 @pytest.mark.parametrize(

@@ -4,19 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from router.config.load import parse_configuration
-from router.config.mistakes import InvalidConfiguration
+from support.configuring import problems_in
 
 WEB = "[[listener]]\nport = 1\nhttp = true\nwebsockets = true\n"
-
-
-def mistakes(text: str) -> list[str]:
-    """Return the mistakes in a file, each without its place."""
-    try:
-        parse_configuration(text, source="f")
-    except InvalidConfiguration as invalid:
-        return [str(each).partition(": ")[2] for each in invalid.mistakes]
-    return []
 
 
 @pytest.mark.parametrize(
@@ -30,7 +20,7 @@ def mistakes(text: str) -> list[str]:
     ],
 )
 def test_what_fits(text: str) -> None:
-    assert mistakes(text) == []
+    assert problems_in(text) == []
 
 
 @pytest.mark.parametrize(
@@ -55,5 +45,5 @@ def test_what_fits(text: str) -> None:
     ],
 )
 def test_what_does_not_fit(text: str, said: str) -> None:
-    (found,) = mistakes(text)
+    (found,) = problems_in(text)
     assert found.startswith(said)

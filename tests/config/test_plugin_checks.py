@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from router.config.load import parse_configuration
-from router.config.mistakes import InvalidConfiguration
-
+from support.configuring import mistakes_in
 from support.plugins import install
 
 SOURCE = """
@@ -35,11 +33,7 @@ def _installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def mistakes(text: str) -> list[str]:
     """Return the mistakes in a file, as people read them."""
-    try:
-        parse_configuration(text, source="f")
-    except InvalidConfiguration as invalid:
-        return [str(each) for each in invalid.mistakes]
-    return []
+    return [str(each) for each in mistakes_in(text)]
 
 
 @pytest.mark.usefixtures("_installed")

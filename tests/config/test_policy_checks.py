@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from router.config.load import parse_configuration
-from router.config.mistakes import InvalidConfiguration
+from support.configuring import mistakes_in
 
 GROUP = '[vhost.groups.g]\nremoteHosts = "*"\n'
 
 
 def mistakes(text: str) -> list[str]:
     """Return what is said of a configuration."""
-    try:
-        parse_configuration(text, source="f")
-    except InvalidConfiguration as invalid:
-        return [str(mistake) for mistake in invalid.mistakes]
-    return []
+    return [str(each) for each in mistakes_in(text)]
 
 
 def vhosts(*names: str) -> str:

@@ -4,21 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from router.config.load import parse_configuration
-from router.config.mistakes import InvalidConfiguration
+from support.configuring import problems_in
 
 PROXY = '[[proxyProfile]]\nname = "p"\nhost = "h"\nport = 1\n'
 INTERIOR = '[router]\nmode = "interior"\n'
 SECURED = '[[sslProfile]]\nname = "t"\n[[connector]]\nsslProfile = "t"\n'
-
-
-def mistakes(text: str) -> list[str]:
-    """Return the mistakes in a file, each without its place."""
-    try:
-        parse_configuration(text, source="f")
-    except InvalidConfiguration as invalid:
-        return [str(each).partition(": ")[2] for each in invalid.mistakes]
-    return []
 
 
 @pytest.mark.parametrize(
@@ -31,7 +21,7 @@ def mistakes(text: str) -> list[str]:
     ],
 )
 def test_what_fits(text: str) -> None:
-    assert mistakes(text) == []
+    assert problems_in(text) == []
 
 
 @pytest.mark.parametrize(
@@ -70,5 +60,5 @@ def test_what_fits(text: str) -> None:
     ],
 )
 def test_what_does_not_fit(text: str, said: str) -> None:
-    (found,) = mistakes(text)
+    (found,) = problems_in(text)
     assert found.startswith(said)

@@ -7,6 +7,8 @@ import pytest
 from router.config.load import parse_configuration
 from router.config.mistakes import InvalidConfiguration
 
+from support.configuring import problems_in
+
 PROFILES = """
 [[sslProfile]]
 name = "own"
@@ -23,11 +25,7 @@ caCertFile = "/ca.pem"
 
 def mistakes(text: str) -> list[str]:
     """Return the mistakes in a file with some profiles, each without its place."""
-    try:
-        parse_configuration(PROFILES + text, source="f")
-    except InvalidConfiguration as invalid:
-        return [str(each).partition(": ")[2] for each in invalid.mistakes]
-    return []
+    return problems_in(PROFILES + text)
 
 
 @pytest.mark.parametrize(

@@ -10,18 +10,14 @@ from click.testing import CliRunner
 
 from router.cli.check import check
 from router.cli.run import run
-from router.config.load import parse_configuration
-from router.config.mistakes import InvalidConfiguration
 from router.net.first_frames import find_too_long
+
+from support.configuring import mistakes_in
 
 
 def mistakes(text: str) -> list[tuple[str, int]]:
     """Return the path and line of each mistake."""
-    try:
-        parse_configuration(text, source="x", extra_checks=[find_too_long])
-    except InvalidConfiguration as invalid:
-        return [(one.path, one.line) for one in invalid.mistakes]
-    return []
+    return [(one.path, one.line) for one in mistakes_in(text, find_too_long)]
 
 
 def connector(**attributes: Any) -> str:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 
+from router.config.load import Check, parse_configuration
+from router.config.mistakes import InvalidConfiguration, Mistake
+
 LISTENER = "[[listener]]\nport = 0\n\n"
 # Ignores what receivers ask for that it does not have, as Dispatch does.
 LENIENT = f"""\
@@ -27,3 +30,17 @@ def entity(kind: str, **attributes: str | int | bool | list[str]) -> str:
 def both_ways(kind: str, **attributes: str | int | bool | list[str]) -> str:
     """Return two entities, one for each direction."""
     return "".join(entity(kind, direction=direction, **attributes) for direction in ("in", "out"))
+
+
+def mistakes_in(text: str, *extra_checks: Check) -> tuple[Mistake, ...]:
+    """Return the mistakes in a file, whose name is given as "f"."""
+    try:
+        parse_configuration(text, source="f", extra_checks=extra_checks)
+    except InvalidConfiguration as invalid:
+        return invalid.mistakes
+    return ()
+
+
+def problems_in(text: str, *extra_checks: Check) -> list[str]:
+    """Return the mistakes in a file as people read them, each without its place."""
+    return [str(each).partition(": ")[2] for each in mistakes_in(text, *extra_checks)]

@@ -6,20 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from router.config.load import parse_configuration
-from router.config.mistakes import InvalidConfiguration
 from router.net.claims.checking import find_unusable_claims
+
+from support.configuring import problems_in
 
 KEY = '[[sharedAccessKey]]\nname = "k"\nkey = "literal:very-secret"\n'
 
 
 def mistakes(text: str) -> list[str]:
     """Return the mistakes in a file, each without its place."""
-    try:
-        parse_configuration(text, source="f", extra_checks=[find_unusable_claims])
-    except InvalidConfiguration as invalid:
-        return [str(each).partition(": ")[2] for each in invalid.mistakes]
-    return []
+    return problems_in(text, find_unusable_claims)
 
 
 def test_keys_that_can_be_used() -> None:
