@@ -24,7 +24,7 @@ from router.config.ssl_profiles import SslProfileSettings
 from router.config.structure import structure, value_at
 
 Anchored = TypeVar("Anchored", SslProfileSettings, SharedAccessKeySettings, ClaimsSettings)
-"""Class of settings whose attributes may be paths of files."""
+"""Class of settings with paths of files in its attributes."""
 
 
 @attrs.frozen

@@ -245,10 +245,9 @@ def _listener_sasl(configuration: Configuration, _: Data) -> Iterator[Finding]:
         mechanisms: Path = (*here, "saslMechanisms")
         scram = any(each in SCRAM for each in listener.sasl_mechanisms)
         plain = scram or "PLAIN" in listener.sasl_mechanisms
-        # a plugin may handle PLAIN, but not SCRAM
-        needs_users = plain if listener.authentication_plugin is None else scram
-        # and so may shared access keys
-        needs_users = needs_users and (scram or listener.claims is None)
+        # passwords for PLAIN, but not for SCRAM, may also be checked by a plugin or by claims
+        has_others = listener.authentication_plugin is not None or listener.claims is not None
+        needs_users = scram or (plain and not has_others)
         if needs_users and listener.users_file is None:
             yield Finding(
                 (*here, "usersFile"),

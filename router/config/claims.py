@@ -1,4 +1,4 @@
-"""Claims in the configuration: whose security tokens a listener's peers may show."""
+"""Claims in the configuration: which security tokens the peers of a listener may present."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class SharedAccessKeySettings:
         default=None,
         metadata=setting(
             kinds.text(256, spaces=False),
-            "The name of the key in tokens (skn), which a connection string calls "
-            "SharedAccessKeyName.",
+            "The name of the key in tokens (skn), which is SharedAccessKeyName in a connection "
+            "string.",
             default="name",
         ),
     )
@@ -49,8 +49,9 @@ class SharedAccessKeySettings:
         default=None,
         metadata=setting(
             kinds.secret(),
-            "The key itself, which a connection string calls SharedAccessKey: an environment "
-            "variable or a file, or the text itself. It is used as it is written, not decoded.",
+            "The key itself, which is SharedAccessKey in a connection string: an environment "
+            "variable or a file, or the text itself. It is used as written, without base64 "
+            "decoding.",
             default="none; it is required",
             required=True,
         ),
@@ -67,8 +68,8 @@ class SharedAccessKeySettings:
         default=get_args(Right),
         metadata=setting(
             kinds.words(get_args(Right)),
-            "What a token that is signed with the key allows, at the address that the token names "
-            "and below it: to send (Send), to receive (Listen), to manage the router (Manage).",
+            "What a token that is signed with the key allows at the address that the token names, "
+            "and below it: to send (Send), to receive (Listen) or to manage the router (Manage).",
         ),
     )
 
@@ -80,7 +81,7 @@ class SharedAccessKeySettings:
 
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class ClaimsSettings:
-    """Security tokens that listeners accept at $cbs; listeners refer to it by its name."""
+    """Security tokens that listeners accept at $cbs, by the keys that sign them."""
 
     name: str | None = attrs.field(
         default=None,
@@ -102,8 +103,8 @@ class ClaimsSettings:
         default=None,
         metadata=setting(
             kinds.file_path(),
-            "A JSON file with the keys (a JWK set, RFC 7517) that JWTs are signed with. It is read "
-            "again when the configuration is reloaded.",
+            "A JSON file with a JWK set (RFC 7517): the keys that verify the signatures of JWTs. "
+            "It is read again when the configuration is reloaded.",
             default="none",
         ),
     )
@@ -111,7 +112,7 @@ class ClaimsSettings:
         default=None,
         metadata=setting(
             kinds.file_path(),
-            "A public key in PEM form that JWTs are signed with.",
+            "A public key in PEM form that verifies the signatures of JWTs.",
             default="none",
         ),
     )
@@ -151,25 +152,25 @@ class ClaimsSettings:
         default="rights",
         metadata=setting(
             kinds.text(256, spaces=False),
-            "The claim of a JWT with what it allows: a list, or one text with spaces, of entries "
-            'such as "send:orders", "listen:orders/eu" or "manage:*"; or an object with lists of '
-            "Send, Listen and Manage by address. An entry covers the address and what is below "
-            "it; * covers all.",
+            "The claim that says what a JWT allows: a list of entries, or one text with spaces "
+            'between them, such as "send:orders", "listen:orders/eu" or "manage:*"; or an object '
+            "with lists of Send, Listen and Manage by address. An entry covers the address and "
+            "what is below it; * covers all.",
         ),
     )
     leeway_seconds: float = attrs.field(
         default=60.0,
         metadata=setting(
             kinds.number(0, LONGEST_LEEWAY_S, "seconds"),
-            "How far the clock of who issues tokens may differ from the router's: a token is valid "
-            "this long before its beginning (nbf) and after its end (exp, se).",
+            "How far the clock of the issuer of tokens may differ from the router's: a token is "
+            "valid this long before it begins (nbf) and after it expires (exp, se).",
         ),
     )
     required_of: RequiredOf = attrs.field(
         default="anonymous",
         metadata=setting(
             kinds.choice(get_args(RequiredOf)),
-            "Which peers need a token for each link: those that have not authenticated by SASL "
+            "Which peers need a token for each link: those that have not authenticated with SASL "
             "(anonymous), or all (everyone).",
         ),
     )

@@ -38,7 +38,7 @@ def _missing_keys(configuration: Configuration, _: Data) -> Iterator[Finding]:
             yield Finding(
                 ("sharedAccessKey", index, "key"),
                 "is missing",
-                "give the key, best as env:VARIABLE or file:PATH",
+                "give the key, preferably as env:VARIABLE or file:PATH",
             )
 
 
@@ -54,7 +54,7 @@ def _claims(configuration: Configuration, data: Data) -> Iterator[Finding]:
             if first != name:
                 yield Finding(
                     ("claims", index, "sharedAccessKeys"),
-                    f"has {first} and {name}, which have the same keyName",
+                    f"names {first} and {name}, which have the same keyName",
                     "give each key another keyName, or use secondaryKey",
                 )
         if not (each.shared_access_keys or each.accepts_jwt):
@@ -71,7 +71,7 @@ def _claims(configuration: Configuration, data: Data) -> Iterator[Finding]:
             yield Finding(
                 ("claims", index, "audiences"),
                 "is missing, though JWTs are accepted",
-                "give the audience that tokens for this router have",
+                "give the audience that JWTs for this router name",
             )
         if each.accepts_jwt:
             continue

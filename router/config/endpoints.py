@@ -17,7 +17,7 @@ Management = Literal["none", "read", "trusted", "change"]
 Mechanism = Literal[
     "ANONYMOUS", "PLAIN", "EXTERNAL", "SCRAM-SHA-1", "SCRAM-SHA-256", "SCRAM-SHA-512"
 ]
-# a listener with an authentication plugin may offer these as well
+# Mechanisms of a listener: only an authentication plugin can handle the last two.
 ListenerMechanism = Literal[
     "ANONYMOUS",
     "PLAIN",

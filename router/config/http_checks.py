@@ -26,7 +26,8 @@ HTTP_ATTRIBUTES: Final = (
 )
 """Attributes of a listener for HTTP that does not serve WebSockets."""
 
-# With an sslProfile, every client of HTTP must use TLS; and routers use no WebSockets.
+# An sslProfile is enough to require TLS of HTTP clients; a cost is for links between routers, which
+# do not use WebSockets.
 _NEVER_WITH_HTTP: Final = ("requireSsl", "requireEncryption", "cost")
 _OF_HTTP: Final = ("metrics", "healthz", "websockets")
 WEBSOCKET_ROLES: Final = ("normal", "route-container")
@@ -49,15 +50,15 @@ def _listener_http(configuration: Configuration, data: Data) -> Iterator[Finding
                     )
             continue
         for key in given:
-            if key in _NEVER_WITH_HTTP if listener.websockets else key not in HTTP_ATTRIBUTES:
-                if key == "allowedOrigins":
-                    continue
-                yield Finding(
-                    (*here, key),
-                    "has no effect on a listener for HTTP",
-                    _allowed(listener.websockets),
-                    concerns=(*concerns, (*here, "websockets")),
-                )
+            # `_web_sockets` reports allowedOrigins
+            if key == "allowedOrigins" or _has_effect(key, listener.websockets):
+                continue
+            yield Finding(
+                (*here, key),
+                "has no effect on a listener for HTTP",
+                _allowed(listener.websockets),
+                concerns=(*concerns, (*here, "websockets")),
+            )
         if "port" not in given:
             yield Finding(
                 (*here, "port"), "is missing; there is no default port for HTTP", "give a port"
@@ -69,6 +70,11 @@ def _listener_http(configuration: Configuration, data: Data) -> Iterator[Finding
                 "set metrics, healthz or websockets to true",
                 concerns=tuple((*here, key) for key in _OF_HTTP),
             )
+
+
+def _has_effect(key: str, has_web_sockets: bool) -> bool:
+    """Return whether an attribute has an effect on a listener for HTTP."""
+    return key not in _NEVER_WITH_HTTP if has_web_sockets else key in HTTP_ATTRIBUTES
 
 
 def _allowed(has_web_sockets: bool) -> str:

@@ -45,7 +45,7 @@ def _has_profile(self: ListenerSettings) -> bool:
 
 
 def _none_for_tenants(self: ListenerSettings) -> Management:
-    # management shows the addresses and connections of all tenants
+    # because management shows the addresses and connections of all tenants
     return "none" if self.multi_tenant else "trusted"
 
 
@@ -103,8 +103,8 @@ class ListenerSettings:
         default=False,
         metadata=setting(
             kinds.flag(),
-            "Whether PLAIN, XOAUTH2 and OAUTHBEARER, which send a password or token readable, are "
-            "offered to peers without TLS. They are always offered to peers on this host's "
+            "Whether PLAIN, XOAUTH2 and OAUTHBEARER, which send a password or token in clear text, "
+            "are offered to peers without TLS. They are always offered to peers on this host's "
             "loopback address.",
         ),
     )
@@ -120,8 +120,8 @@ class ListenerSettings:
         default=None,
         metadata=setting(
             NAME,
-            "The name of the plugin that authenticates peers, by those mechanisms in "
-            "saslMechanisms that it handles. The others are handled as without a plugin.",
+            "The name of the plugin that authenticates peers, with the SASL mechanisms that it "
+            "handles. The others in saslMechanisms are handled as without a plugin.",
             default="none",
         ),
     )
@@ -182,8 +182,8 @@ class ListenerSettings:
         default=None,
         metadata=setting(
             NAME,
-            "The name of the claims with the security tokens that peers may put at $cbs. Peers "
-            "that need a token can use only those addresses that their tokens allow.",
+            "The name of the claims that say which security tokens peers may put at $cbs. Peers "
+            "that need a token can use only the addresses that their tokens allow.",
             default="none: there is no $cbs, and no token is needed",
         ),
     )
@@ -206,7 +206,7 @@ class ListenerSettings:
         metadata=setting(
             NAME,
             "The virtual host that applies to every peer here, whatever host name is in its open.",
-            default="none: the host name in the peer's open or, without one, in TLS or HTTP",
+            default="none: that of the host name in the peer's open or, if absent, in TLS or HTTP",
         ),
     )
     multi_tenant: bool = attrs.field(

@@ -23,7 +23,7 @@ Data = Mapping[str, Any]
 Path = tuple[str | int, ...]
 
 LONGEST_VALUE: Final = 60
-# What begins so is a password, in whatever attribute it was put by mistake.
+# Values that begin so are secrets, which may have been put into the wrong attribute.
 _PASSWORD_FORMS: Final = ("literal:", "pass:")
 
 
@@ -109,7 +109,6 @@ def format_value(value: object) -> str:
         case float():
             return str(value)
         case str() if value.startswith(_PASSWORD_FORMS):
-            # in an attribute that has no secrets
             return "(a secret)"
         case str():
             return _quoted(value)

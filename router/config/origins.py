@@ -1,4 +1,4 @@
-"""Kinds of values for WebSockets: paths, and origins of web pages (RFC 6454)."""
+"""Kinds of configuration values for WebSockets: paths, and origins of web pages (RFC 6454)."""
 
 from __future__ import annotations
 
@@ -8,18 +8,16 @@ from typing import Final
 from router.config.kinds import Kind, ValueNotAllowed
 
 MOST_ORIGINS: Final = 1000
-# a scheme, host and port; the origin of a file has no host
+# A scheme, host and port. The host may be absent, as in file://.
 _ORIGIN: Final = re.compile(
     r"[a-z][a-z0-9+.-]{0,30}://([a-z0-9._-]{1,255}|\[[0-9a-f:.]{2,45}\])?(:[0-9]{1,5})?",
     re.IGNORECASE,
 )
-
-
 _PATH: Final = re.compile(r"/[!-~]{0,2047}")
 
 
 def web_socket_path() -> Kind:
-    """Return the kind for the path of a request, with or without a query."""
+    """Return the kind for the path of a WebSocket request, which may have a query."""
     words = (
         "a path that begins with /, of up to 2048 printable ASCII characters without spaces or #"
     )
@@ -33,10 +31,10 @@ def web_socket_path() -> Kind:
 
 
 def origins() -> Kind:
-    """Return the kind for lists of origins; "*" stands for all, and "null" for those of files."""
+    """Return the kind for lists of origins, in which "*" stands for all and "null" for files."""
     words = (
-        f"a list of up to {MOST_ORIGINS} different origins scheme://host:port, where the port may "
-        'be omitted, of "null", or of "*"'
+        f"a list of up to {MOST_ORIGINS} different origins, each scheme://host:port, where the "
+        'port may be omitted, or "null", or "*"'
     )
 
     def read(value: object) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Checks of plugin sections, and of what names them.
+"""Checks of plugin sections, and of the listeners that name plugins.
 
 A plugin has to be installed, and to accept its settings.
 
@@ -66,10 +66,10 @@ def _unusable(configuration: Configuration, _: Data) -> Iterator[Finding]:
 
 
 def _used(configuration: Configuration, _: Data) -> Iterator[Finding]:
-    """Yield findings about listeners that name a plugin that is not there, or lack one."""
+    """Yield a finding for each listener that names an unknown plugin, or needs one and has none."""
     names = [each.name for each in configuration.plugins]
     for index, listener in enumerate(configuration.listeners):
-        if listener.http:
+        if not listener.serves_amqp:
             continue
         here: Path = ("listener", index)
         used = {
@@ -82,7 +82,7 @@ def _used(configuration: Configuration, _: Data) -> Iterator[Finding]:
                 listed = ", ".join(names)
                 yield Finding(
                     (*here, key),
-                    f"names {name}, which is the name of no plugin section",
+                    f"names {name}, but no plugin section has this name",
                     f"name one of {listed}" if names else "add a plugin section first",
                     near[0] if near else "",
                 )
@@ -90,7 +90,7 @@ def _used(configuration: Configuration, _: Data) -> Iterator[Finding]:
         if listener.authentication_plugin is None and tokens:
             yield Finding(
                 (*here, "saslMechanisms"),
-                f"offers {' and '.join(tokens)}, for which an authentication plugin is needed",
+                f"offers {' and '.join(tokens)}, which need an authentication plugin",
                 "name one in authenticationPlugin, or remove them",
                 concerns=((*here, "authenticationPlugin"),),
             )
@@ -98,7 +98,7 @@ def _used(configuration: Configuration, _: Data) -> Iterator[Finding]:
         if listener.authentication_plugin is not None and not handled:
             yield Finding(
                 (*here, "authenticationPlugin"),
-                "has no effect, because plugins handle no SCRAM",
+                "has no effect, because plugins do not handle SCRAM",
                 'add a mechanism such as "PLAIN" to saslMechanisms, or remove it',
                 concerns=((*here, "saslMechanisms"),),
             )

@@ -15,7 +15,7 @@ from router.config.vhosts import CONNECTOR_GROUP, DEFAULT_GROUP, VhostSettings
 
 
 def _hostnames(configuration: Configuration, _: Data) -> Iterator[Finding]:
-    """Yield a finding for each virtual host without a host name, or with that of another."""
+    """Yield a finding for each missing host name, and for each that occurs twice."""
     seen: dict[str, Path] = {}
     for index, vhost in enumerate(configuration.vhosts):
         here: Path = ("vhost", index)
@@ -26,10 +26,10 @@ def _hostnames(configuration: Configuration, _: Data) -> Iterator[Finding]:
             if name is None:
                 continue
             first = seen.setdefault(normal_hostname(name), (*here, key))
-            if first != (*here, key) or (key == "aliases" and name == vhost.hostname):
+            if first != (*here, key):
                 yield Finding(
                     (*here, key),
-                    f"has {name}, which is a host name of vhost[{first[1]}] already",
+                    f"contains {name}, which is already a host name of vhost[{first[1]}]",
                     "give each host name once",
                     concerns=(first,),
                 )
@@ -42,7 +42,7 @@ def _groups(configuration: Configuration, _: Data) -> Iterator[Finding]:
             yield Finding(
                 (*here, "allowUnknownUser"),
                 f"has no effect, because the vhost has no group {DEFAULT_GROUP}",
-                f'add [vhost.groups."{DEFAULT_GROUP}"], which says what such users may do',
+                f'add [vhost.groups."{DEFAULT_GROUP}"] to say what such users may do',
                 concerns=((*here, "groups"),),
             )
         yield from _users(vhost, here)
@@ -64,7 +64,7 @@ def _groups(configuration: Configuration, _: Data) -> Iterator[Finding]:
 
 
 def _users(vhost: VhostSettings, here: Path) -> Iterator[Finding]:
-    """Yield a finding for each user that is in several groups of a virtual host."""
+    """Yield a finding for each user who is in several groups of a virtual host."""
     first: dict[str, str] = {}
     for name, group in vhost.groups.items():
         for user in group.users:
@@ -72,14 +72,14 @@ def _users(vhost: VhostSettings, here: Path) -> Iterator[Finding]:
             if other != name:
                 yield Finding(
                     (*here, "groups", name, "users"),
-                    f"has {user}, who is in the group {other} as well",
+                    f"contains {user}, who is in the group {other} as well",
                     "put each user in one group",
                     concerns=((*here, "groups", other, "users"),),
                 )
 
 
 def _used_vhosts(configuration: Configuration, _: Data) -> Iterator[Finding]:
-    """Yield a finding for each policyVhost that names no virtual host, or one without a group."""
+    """Yield a finding for each policyVhost that does not exist, or lacks the group it needs."""
     vhosts = {each.hostname: each for each in configuration.vhosts}
     known = ", ".join(str(name) for name in vhosts) or "there is none"
     used = {
@@ -106,14 +106,14 @@ def _used_vhosts(configuration: Configuration, _: Data) -> Iterator[Finding]:
                 )
 
 
-def _nobody(configuration: Configuration, _: Data) -> Iterator[Finding]:
+def _no_vhosts(configuration: Configuration, _: Data) -> Iterator[Finding]:
     if configuration.policy.enable_vhost_policy and not configuration.vhosts:
         yield Finding(
             ("policy", "enableVhostPolicy"),
-            "lets nobody in, because there is no vhost",
+            "lets no peer in, because there is no vhost",
             "add a [[vhost]]",
             concerns=(("vhost",),),
         )
 
 
-POLICY_CHECKS: Final = (_hostnames, _groups, _used_vhosts, _nobody)
+POLICY_CHECKS: Final = (_hostnames, _groups, _used_vhosts, _no_vhosts)

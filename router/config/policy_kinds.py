@@ -12,11 +12,11 @@ import attrs
 from router.config.kinds import Kind, ValueNotAllowed
 
 USER_TOKEN: Final = "${user}"
-"""Part of an address that stands for the name of the peer's user."""
+"""Token in an entry that stands for the name of the peer's user."""
 
 LOCALHOST: Final = "localhost"
 ANY: Final = "*"
-# A port follows a name without colons, or an IPv6 address in brackets.
+# Host name with a port. A colon in an IPv6 address without brackets does not begin a port.
 _WITH_PORT: Final = re.compile(r"([^:]*|\[.*\]):[0-9]+", re.DOTALL)
 _MOST_ENTRIES: Final = 10_000
 _LONGEST: Final = 512
@@ -24,10 +24,9 @@ _LONGEST: Final = 512
 
 @attrs.frozen
 class Part:
-    """Value within a table that is not allowed.
+    """Mistake within a table: a value that is not allowed or, with `is_unknown`, an unknown key.
 
-    `path` leads to it from the table. `allowed` and `nearest` are as in `Finding`. With
-    `is_unknown`, the key itself is not known.
+    `path` leads to it from the table. `allowed` and `nearest` are as in `Finding`.
     """
 
     path: tuple[str, ...]
@@ -45,15 +44,15 @@ class NotAllowedWithin(ValueNotAllowed):
 
 
 def user_names() -> Kind:
-    """Return the kind for lists of users."""
+    """Return the kind for lists of user names."""
     return _listed("users", lambda _: True)
 
 
 def address_names() -> Kind:
-    """Return the kind for lists of addresses, with a wildcard at their end and `${user}`."""
+    """Return the kind for lists of addresses, which may end with `*` and contain `${user}`."""
     words = (
-        "a list of addresses or one text with commas; * at the end of an address allows every "
-        f"continuation, and {USER_TOKEN} may occur once"
+        "a list of addresses, or one text with commas; * at the end of an address stands for any "
+        f"continuation, and {USER_TOKEN} may occur once in each"
     )
     kind = _listed("addresses", lambda text: text.count(USER_TOKEN) <= 1)
     return _with_words(kind, words)
@@ -62,8 +61,8 @@ def address_names() -> Kind:
 def address_patterns() -> Kind:
     """Return the kind for lists of address patterns, with `${user}` at the beginning or end."""
     words = (
-        "a list of address patterns or one text with commas, in which * stands for one token and # "
-        f"for any number; {USER_TOKEN} may be the first or the last token"
+        "a list of address patterns, or one text with commas, in which * stands for one token and "
+        f"# for any number; {USER_TOKEN} may be the first or the last token"
     )
     return _with_words(_listed("patterns", _has_user_at_an_end), words)
 
@@ -88,9 +87,9 @@ def host_names() -> Kind:
 
 
 def normal_hostname(text: str) -> str:
-    """Return a host name in the form in which host names are compared.
+    """Return the form of a host name by which it is compared with others.
 
-    Case, a port and a dot at the end do not matter.
+    It is in lower case, without a port and without a dot at the end.
     """
     name = text.strip()
     with_port = _WITH_PORT.fullmatch(name)
@@ -107,9 +106,9 @@ def remote_hosts() -> Kind:
 
 
 def host_range(text: str) -> tuple[int, int, int]:
-    """Return the IP version, and the lowest and highest address, of one entry of remoteHosts.
+    """Return the IP version, and the lowest and highest address, of an entry of remoteHosts.
 
-    The entry is neither `localhost` nor `*`. Raises ValueError if it is invalid.
+    Raises ValueError if the entry is invalid, and for `localhost` and `*`, which have no range.
     """
     low, dash, high = (part.strip() for part in text.partition("-"))
     if not dash:
@@ -143,7 +142,7 @@ def _has_user_at_an_end(text: str) -> bool:
 
 
 def _listed(what: str, allows: Callable[[str], bool]) -> Kind:
-    """Return the kind for lists of texts, or one text in which commas separate them."""
+    """Return the kind for lists of texts that `allows` accepts, or one text with commas."""
     words = f"a list of {what}, or one text with commas between them"
 
     def read(value: object) -> tuple[str, ...]:
@@ -162,7 +161,7 @@ def _listed(what: str, allows: Callable[[str], bool]) -> Kind:
 
 
 def _with_words(kind: Kind, words: str) -> Kind:
-    """Return a kind with another rule in words."""
+    """Return the same kind, with other words for what is allowed."""
 
     def read(value: object) -> object:
         try:

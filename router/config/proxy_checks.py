@@ -57,7 +57,11 @@ def _used(configuration: Configuration, _: Data) -> Iterator[Finding]:
     for index, connector in enumerate(configuration.connectors):
         here: Path = ("connector", index)
         if connector.proxy_profile is not None and connector.proxy_profile not in names:
-            allowed = f"known here: {', '.join(names)}" if names else "there is none yet: add one"
+            allowed = (
+                f"known here: {', '.join(names)}"
+                if names
+                else "there is no proxyProfile yet: add one"
+            )
             yield Finding(
                 (*here, "proxyProfile"),
                 f"names {connector.proxy_profile}, which is no proxyProfile",

@@ -1,4 +1,4 @@
-"""HTTP proxies in the configuration, through which connectors connect."""
+"""HTTP proxies in the configuration, which connectors may connect through."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from router.config.setting import checked, setting
 
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class ProxyProfileSettings:
-    """An HTTP proxy with the method CONNECT, which connectors refer to by its name."""
+    """An HTTP proxy that supports CONNECT, which connectors refer to by its name."""
 
     name: str | None = attrs.field(
         default=None,
@@ -42,8 +42,8 @@ class ProxyProfileSettings:
         default=None,
         metadata=setting(
             kinds.text(255),
-            "The user to log in to the proxy as (Basic authentication, which does not encrypt the "
-            "password), without colons.",
+            "The user to log in to the proxy as, without colons. Basic authentication is used, "
+            "which does not encrypt the password.",
             default="none",
         ),
     )

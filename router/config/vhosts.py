@@ -15,10 +15,10 @@ from router.config.policy_kinds import NotAllowedWithin, Part
 from router.config.setting import checked, file_name, setting, setting_of
 
 DEFAULT_GROUP: Final = "$default"
-"""Group of the users that are in no other group, if the virtual host allows them."""
+"""Group of the users that are in no other group, if the virtual host has allowUnknownUser."""
 
 CONNECTOR_GROUP: Final = "$connector"
-"""Group of the peers that this router connects to."""
+"""Group of the peers to which connectors with this policyVhost connect."""
 
 MOST_CONNECTIONS: Final = 65535
 _CONNECTIONS: Final = kinds.whole_number(0, MOST_CONNECTIONS, "connections")
@@ -30,14 +30,14 @@ _NAME: Final = kinds.text(255)
 
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class VhostGroupSettings:
-    """What the users of one group of a virtual host may do. Whatever is not allowed is refused."""
+    """What the users in a group of a virtual host may do. All that is not allowed is refused."""
 
     users: tuple[str, ...] = attrs.field(
         default=(),
         metadata=setting(
             policy_kinds.user_names(),
-            "The users in this group. A user whom an authentication plugin puts into a group of "
-            "this name is in it, too.",
+            "The users in this group. If an authentication plugin says that a user is in a group "
+            "of this name, the user is in it as well.",
         ),
     )
     remote_hosts: tuple[str, ...] = attrs.field(
@@ -82,7 +82,8 @@ class VhostGroupSettings:
         default=None,
         metadata=setting(
             kinds.whole_number(512, 2**40, "bytes"),
-            "Maximum number of bytes that the peer may send ahead on one session.",
+            "Maximum number of bytes that the peer may send ahead on one session (its incoming "
+            "window).",
             default="that of the listener",
         ),
     )
@@ -121,33 +122,38 @@ class VhostGroupSettings:
     allow_dynamic_source: bool = attrs.field(
         default=False,
         metadata=setting(
-            kinds.flag(), "Whether a peer may receive from dynamic nodes, as for replies."
+            kinds.flag(),
+            "Whether a peer may receive from a dynamic source, as clients do for replies.",
         ),
     )
     allow_anonymous_sender: bool = attrs.field(
         default=False,
         metadata=setting(
             kinds.flag(),
-            "Whether a peer may send on a link without an address. Each message is then checked "
-            "against targets or targetPattern.",
+            "Whether a peer may send on a link without a target address. The `to` of each message "
+            "is then checked against targets or targetPattern.",
         ),
     )
     allow_user_id_proxy: bool = attrs.field(
         default=False,
         metadata=setting(
             kinds.flag(),
-            "Whether the user-id of a message may be another user than that of the connection.",
+            "Whether the user-id of a message may differ from the user of the connection.",
         ),
     )
     allow_waypoint_links: bool = attrs.field(
         default=True,
         metadata=setting(
-            kinds.flag(), "Whether a link may have the capability qd.waypoint of a broker."
+            kinds.flag(),
+            "Whether a link may have the capability qd.waypoint, which makes a broker a waypoint.",
         ),
     )
     allow_fallback_links: bool = attrs.field(
         default=True,
-        metadata=setting(kinds.flag(), "Whether a link may have the capability qd.fallback."),
+        metadata=setting(
+            kinds.flag(),
+            "Whether a link may have the capability qd.fallback, for fallback destinations.",
+        ),
     )
     allow_dynamic_link_routes: bool = attrs.field(
         default=True,
@@ -204,7 +210,7 @@ class VhostGroupSettings:
 
 
 def _groups() -> Kind:
-    """Return the kind for the groups of a virtual host: tables by the names of the groups."""
+    """Return the kind for the groups of a virtual host: a table for each group, by its name."""
     words = "a table of groups, with a table of attributes for each"
 
     def read(value: object) -> Mapping[str, VhostGroupSettings]:
@@ -227,7 +233,7 @@ def _groups() -> Kind:
 
 
 def _group(table: object) -> VhostGroupSettings:
-    """Return the settings of a group from its table; raise ValueNotAllowed for mistakes in it."""
+    """Read the settings of a group from its table; raise ValueNotAllowed for mistakes in it."""
     if isinstance(table, VhostGroupSettings):
         return table
     words = "a table of attributes"
@@ -247,7 +253,7 @@ def _group(table: object) -> VhostGroupSettings:
             found.append(Part((key,), refused.allowed))
     if found:
         raise NotAllowedWithin(words, found)
-    # each value was read by the kind of its attribute
+    # the kinds of the attributes have checked the types
     return VhostGroupSettings(**values)  # type: ignore[arg-type]
 
 
@@ -265,7 +271,7 @@ class VhostSettings:
         default=None,
         metadata=setting(
             policy_kinds.host_name(),
-            "The host name in the opens of its peers; empty for peers that give none. With "
+            "The host name in the open of its peers; empty for peers that give none. With "
             "enableVhostNamePatterns, a pattern of names, in which * stands for one part of a name "
             "and # for any number.",
             default="none; it is required",
@@ -321,14 +327,14 @@ class VhostSettings:
 
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class PolicySettings:
-    """What applies to all virtual hosts, and whether peers need one at all."""
+    """Whether peers need a virtual host, and what applies to all virtual hosts."""
 
     enable_vhost_policy: bool = attrs.field(
         default=False,
         metadata=setting(
             kinds.flag(),
-            "Whether every peer, except other routers, needs a virtual host that allows it. If "
-            "not, peers may use every address.",
+            "Whether every peer except other routers needs a virtual host that admits it. If not, "
+            "peers may use every address.",
         ),
     )
     max_connections: int = attrs.field(
@@ -347,7 +353,7 @@ class PolicySettings:
         default="$default",
         metadata=setting(
             kinds.text(255, spaces=False),
-            "The virtual host for peers whose host name is that of no other, if it exists.",
+            "The virtual host, if it exists, for peers whose host name belongs to no other.",
         ),
     )
     enable_vhost_name_patterns: bool = attrs.field(

@@ -51,7 +51,7 @@ def test_what_fits_together(text: str) -> None:
         ),
         (
             "[[claims]]\nname = 'c'\nsharedAccessKeys = ['a', 'b']",
-            "claims[0].sharedAccessKeys: has a and b, which have the same keyName",
+            "claims[0].sharedAccessKeys: names a and b, which have the same keyName",
         ),
         ("[[claims]]\nname = 'c'\njwksFile = '/x'", "claims[0].audiences: is missing"),
         (CLAIMS + "issuer = 'i'", "claims[0].issuer: has no effect"),

@@ -102,22 +102,32 @@ def mistakes(text: str) -> list[str]:
                 '[[plugin]]\nplugin = "counting"'
             ),
             (
-                "f:2: listener[0].authenticationPlugin: names countin, which is the name of no "
-                "plugin section; did you mean counting?; name one of counting"
+                "f:2: listener[0].authenticationPlugin: names countin, but no plugin "
+                "section has this name; did you mean counting?; name one of counting"
             ),
         ),
         (
             '[[listener]]\nauthorizationPlugin = "counting"',
             (
-                "f:2: listener[0].authorizationPlugin: names counting, which is the name of no "
-                "plugin section; add a plugin section first"
+                "f:2: listener[0].authorizationPlugin: names counting, but no plugin "
+                "section has this name; add a plugin section first"
+            ),
+        ),
+        (
+            (
+                "[[listener]]\nhttp = true\nport = 8080\nwebsockets = true\n"
+                'authenticationPlugin = "other"'
+            ),
+            (
+                "f:5: listener[0].authenticationPlugin: names other, but no plugin "
+                "section has this name; add a plugin section first"
             ),
         ),
         (
             '[[listener]]\nsaslMechanisms = "OAUTHBEARER XOAUTH2"',
             (
-                "f:2: listener[0].saslMechanisms: offers OAUTHBEARER and XOAUTH2, for which an "
-                "authentication plugin is needed; name one in authenticationPlugin, or remove them"
+                "f:2: listener[0].saslMechanisms: offers OAUTHBEARER and XOAUTH2, which need an "
+                "authentication plugin; name one in authenticationPlugin, or remove them"
             ),
         ),
         (

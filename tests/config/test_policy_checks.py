@@ -32,7 +32,7 @@ def vhosts(*names: str) -> str:
 def test_two_virtual_hosts_with_one_host_name(names: tuple[str, str]) -> None:
     (said,) = mistakes(vhosts(*names))
     assert said == (
-        f"f:6: vhost[1].hostname: has {names[1]}, which is a host name of vhost[0] already; "
+        f"f:6: vhost[1].hostname: contains {names[1]}, which is already a host name of vhost[0]; "
         "give each host name once"
     )
 
@@ -45,7 +45,7 @@ def test_an_alias_of_another_virtual_host() -> None:
     text = f'{vhosts("a.com")}[[vhost]]\nhostname = "b.com"\naliases = ["A.com"]\n{GROUP}'
     (said,) = mistakes(text)
     assert said == (
-        "f:7: vhost[1].aliases: has A.com, which is a host name of vhost[0] already; "
+        "f:7: vhost[1].aliases: contains A.com, which is already a host name of vhost[0]; "
         "give each host name once"
     )
 
@@ -61,7 +61,7 @@ def test_unknown_users_without_a_group() -> None:
     (said,) = mistakes(text)
     assert said == (
         "f:3: vhost[0].allowUnknownUser: has no effect, because the vhost has no group $default; "
-        'add [vhost.groups."$default"], which says what such users may do'
+        'add [vhost.groups."$default"] to say what such users may do'
     )
 
 
@@ -75,7 +75,7 @@ def test_addresses_and_patterns(kind: str) -> None:
 def test_a_user_in_two_groups() -> None:
     text = f'{vhosts("a")}users = "x, y"\n[vhost.groups.h]\nremoteHosts = "*"\nusers = "y"\n'
     (said,) = mistakes(text)
-    assert "vhost[0].groups.h.users: has y, who is in the group g as well" in said
+    assert "vhost[0].groups.h.users: contains y, who is in the group g as well" in said
 
 
 LISTENER = '[[listener]]\nport = 0\npolicyVhost = "b"\n'
@@ -100,5 +100,5 @@ def test_a_connector_needs_a_group_of_its_own() -> None:
 
 def test_a_policy_that_lets_nobody_in() -> None:
     (said,) = mistakes("[policy]\nenableVhostPolicy = true\n")
-    assert "enableVhostPolicy: lets nobody in, because there is no vhost; add a [[vhost]]" in said
+    assert "enableVhostPolicy: lets no peer in, because there is no vhost; add a [[vhost]]" in said
     assert mistakes("[policy]\nenableVhostPolicy = true\n" + vhosts("a")) == []

@@ -43,7 +43,7 @@ def test_what_fits(text: str) -> None:
         ),
         (
             '[[connector]]\nproxyProfile = "p"',
-            "connector[0].proxyProfile: names p, which is no proxyProfile; there is none yet",
+            "connector[0].proxyProfile: names p, which is no proxyProfile; there is no",
         ),
         (
             f'{PROXY}[[connector]]\nproxyProfile = "q"',
