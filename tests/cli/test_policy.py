@@ -155,7 +155,7 @@ allowed = false
     failed = policy(file, "--expect", expected)
     assert (failed.code, failed.lines[-1]) == (1, "1 of 2 expectations are met")
     assert failed.lines[1].split()[:2] == ["failed", "2"]
-    assert "sources has nothing that allows secret (vhost $default" in failed.lines[1]
+    assert "sources has no entry that allows secret (vhost $default" in failed.lines[1]
     told = json.loads(policy(file, "--expect", expected, "--json").output)
     assert (told["expectations"], told["failed"]) == (2, 1)
     assert [each["met"] for each in told["outcomes"]] == [True, False]

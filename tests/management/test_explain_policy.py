@@ -59,7 +59,7 @@ async def test_what_the_policy_decides() -> None:
         assert (decisions["send"]["attribute"], decisions["send"]["entry"]) == ("targets", "orders")
         told = await explained(running, "orders", "receive", user="ann", host="10.1.2.3")
         assert (told["allowed"], told["reasons"][0]["reason"]) == (False, "policy")
-        assert "sources has nothing that allows orders" in told["reasons"][0]["text"]
+        assert "sources has no entry that allows orders" in told["reasons"][0]["text"]
         told = await explained(running, "orders", "send", user="ann", host="192.0.2.1")
         assert "remoteHosts" in told["reasons"][0]["text"]
         # whoever does not say from where is asked about any host

@@ -1,8 +1,8 @@
 """Sets of addresses that a policy allows, by name or by pattern, for each user.
 
-An entry is an address, an address with `*` at its end, which allows every continuation, or `*`
-alone. A pattern is matched token by token. `${user}` stands for the name of the peer's user; what
-a user's name contains is never a wildcard.
+An entry is an address, or a prefix followed by `*`, which may be empty. A pattern is matched token
+by token. `${user}` stands for the name of the peer's user; a character in that name is never a
+wildcard.
 """
 
 from __future__ import annotations
@@ -22,35 +22,35 @@ class AddressNames:
     """Set of addresses, given by entries (`names`) and by `patterns`.
 
     A look-up takes time in proportion to the length of the name, to the number of entries with
-    `${user}`, and to the number of different lengths of entries, not to the number of all entries.
+    `${user}`, and to the number of different lengths of prefixes, not to the number of entries.
     """
 
     def __init__(self, names: Iterable[str] = (), patterns: Iterable[str] = ()) -> None:
-        # entries without `${user}`, by the name, or by the beginning of names
+        # entries without `${user}`, by address or by prefix
         self._exact: dict[str, str] = {}
-        self._beginnings: dict[str, str] = {}
-        # the lengths of these beginnings, in order
+        self._prefixes: dict[str, str] = {}
+        # the lengths of these prefixes, in ascending order
         self._lengths: list[int] = []
-        # entries with it: what stands before and after it, and whether `*` follows
+        # entries with `${user}`: the text before and after it, whether `*` follows, the entry
         self._by_user: list[tuple[str, str, bool, str]] = []
         self._patterns: PatternTree[str] = PatternTree()
-        # patterns that begin or end with `${user}`, with that as a token
+        # patterns that begin or end with `${user}`, which is a token of them
         self._user_first: PatternTree[str] = PatternTree()
         self._user_last: PatternTree[str] = PatternTree()
         for entry in names:
             self._add_name(entry)
-        self._lengths = sorted({len(text) for text in self._beginnings})
+        self._lengths = sorted({len(prefix) for prefix in self._prefixes})
         for pattern in patterns:
             self._add_pattern(pattern)
 
     def _add_name(self, entry: str) -> None:
-        is_open = entry.endswith(WILDCARD)
-        text = entry[: -len(WILDCARD)].lstrip("/") if is_open else address_name(entry)
+        is_prefix = entry.endswith(WILDCARD)
+        text = entry[: -len(WILDCARD)].lstrip("/") if is_prefix else address_name(entry)
         if USER_TOKEN in text:
             before, _, after = text.partition(USER_TOKEN)
-            self._by_user.append((before, after, is_open, entry))
-        elif is_open:
-            self._beginnings[text] = entry
+            self._by_user.append((before, after, is_prefix, entry))
+        elif is_prefix:
+            self._prefixes[text] = entry
         else:
             self._exact[text] = entry
 
@@ -71,9 +71,9 @@ class AddressNames:
             return None
         found = self._exact.get(name)
         if found is None:
-            # a peer may ask for a very long name, but entries are short
+            # try only the lengths of the prefixes: a peer may ask for a very long name
             cut = (name[:length] for length in self._lengths if length <= len(name))
-            found = next((e for text in cut if (e := self._beginnings.get(text))), None)
+            found = next((e for text in cut if (e := self._prefixes.get(text))), None)
         if found is None and self._by_user and user:
             found = self._entry_of(name, user)
         if found is None:
@@ -81,16 +81,17 @@ class AddressNames:
         return found if found is not None or not user else self._pattern_of(name, user)
 
     def _entry_of(self, name: str, user: str) -> str | None:
-        for before, after, is_open, entry in self._by_user:
+        for before, after, is_prefix, entry in self._by_user:
             text = f"{before}{user}{after}"
-            if name.startswith(text) if is_open else name == text:
+            matches = name.startswith(text) if is_prefix else name == text
+            if matches:
                 return entry
         return None
 
     def _pattern_of(self, name: str, user: str) -> str | None:
         """Return the pattern with `${user}` that allows a user a name.
 
-        The user's name has to be whole tokens of the name.
+        The user's name must make up one or more whole tokens of the name.
         """
         if name.startswith(user) and name[len(user) : len(user) + 1] in ("", *_SEPARATORS):
             found = self._user_first.match(USER_TOKEN + name[len(user) :])

@@ -10,7 +10,7 @@ import attrs
 if TYPE_CHECKING:
     from router.control.policy.vhost_rule import Denial
 
-# What a refusal refuses (`Denial.what`), and the count that it adds to.
+# What was refused (`Denial.what`), and below the count to which it is added.
 CONNECTION: Final = "connection"
 SESSION: Final = "session"
 SENDER: Final = "sender"
@@ -35,9 +35,10 @@ _LINKS: Final = {
 
 @attrs.define(eq=False)
 class PolicyCounts:
-    """Counts of connections, and of what was refused; `current` is the number of connections.
+    """Counts of connections, and of what was refused.
 
-    `sources_denied` and `targets_denied` are links that were refused because of their addresses.
+    `current` is the number of open connections. `sources_denied` and `targets_denied` are the links
+    that were refused because of their addresses.
     """
 
     approved: int = 0
@@ -60,7 +61,7 @@ class PolicyCounts:
 
     @property
     def total_denied(self) -> int:
-        """Return how many refusals there were, of all kinds."""
+        """Return the number of refusals of all kinds."""
         return sum(getattr(self, name) for name in _COUNTS.values())
 
     def count(self, denial: Denial) -> None:
@@ -74,19 +75,19 @@ class PolicyCounts:
 
 @attrs.define(eq=False)
 class VhostCounts(PolicyCounts):
-    """Counts of one virtual host, with the current connections of each user and host."""
+    """Counts of one virtual host, with the number of open connections of each user and host."""
 
     by_user: Counter[str] = attrs.Factory(Counter)
     by_host: Counter[str] = attrs.Factory(Counter)
 
     def enter(self, user: str, host: str) -> None:
-        """Count a connection that the policy applies to from now on."""
+        """Add a connection to which the policy applies from now on."""
         self.current += 1
         self.by_user[user] += 1
         self.by_host[host] += 1
 
     def leave(self, user: str, host: str) -> None:
-        """Stop counting a connection that has ended, or that belongs elsewhere now."""
+        """Remove a connection that has ended, or that belongs to another virtual host now."""
         self.current -= 1
         for counter, key in ((self.by_user, user), (self.by_host, host)):
             counter[key] -= 1

@@ -1,7 +1,7 @@
-"""Decisions of a policy about a user, without a connection: for tools that ask before they act.
+"""Decisions of a policy about a user without a connection, for tools that try a policy.
 
-A router decides in the same way (`gate`), but it also knows how many connections and links there
-are. Here there are none, except that a limit of 0 refuses.
+A router decides in the same way (`gate`), but it also counts connections and links. Here there are
+none yet, so that the only limit that refuses is 0.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Question:
 class Decision:
     """Answer to a question, with the reason.
 
-    `vhost` and `group` are the names of those that decided, and `attribute` is the attribute that
-    decided; each is empty if there is none. `entry` is the entry of it that matched.
+    `vhost`, `group` and `attribute` are the names of those that decided, and `entry` is the matching
+    entry of the attribute. Each is empty if there is none.
     """
 
     is_allowed: bool
@@ -55,17 +55,19 @@ class Decision:
 
 
 def decide(policy: Policy, peer: Peer, question: Question) -> Decision:
-    """Return whether a peer may do what a question asks for; with an empty host, it may be any."""
+    """Return whether a peer may do what a question asks for; an empty host stands for any."""
     if not policy.settings.enable_vhost_policy:
         return Decision(True, DISABLED, attribute="enableVhostPolicy")
     return decide_for(policy, judge(policy, peer), peer, question)
 
 
 def judge(policy: Policy, peer: Peer) -> Judgement:
-    """Return the virtual host and the group of a peer; an empty host is in all remoteHosts."""
+    """Return the virtual host and the group of a peer; remoteHosts admits an empty host."""
     judgement = policy.judge(peer)
-    is_only_host = judgement.group is not None and judgement.refusal and not peer.host
-    return attrs.evolve(judgement, refusal="") if is_only_host else judgement
+    # a peer with a group can only be refused because of its host
+    if judgement.group is not None and judgement.refusal and not peer.host:
+        return attrs.evolve(judgement, refusal="")
+    return judgement
 
 
 def decide_for(policy: Policy, judgement: Judgement, peer: Peer, question: Question) -> Decision:
@@ -83,7 +85,7 @@ def decide_for(policy: Policy, judgement: Judgement, peer: Peer, question: Quest
     request = _request(question)
     denial = VhostRule(group, peer.user, lambda _: None).judge(Access(), request)
     if denial is not None:
-        attribute = _written(denial.attribute, group)
+        attribute = _as_configured(denial.attribute, group)
         reason = _reason(denial, attribute, request)
         return Decision(False, reason, *names, attribute=attribute)
     return _allowed(peer, names, group, request)
@@ -93,7 +95,7 @@ def _opened(peer: Peer, vhost: Vhost, group: Group) -> Decision:
     if peer.user in vhost.group_names:
         return Decision(True, "the user is listed", vhost.name, group.name, "users", peer.user)
     if group.name in peer.groups:
-        reason = "the user is in the group by its login"
+        reason = "the authentication plugin says that the user is in the group"
         return Decision(True, reason, vhost.name, group.name, "groups", group.name)
     reason = "the vhost allows unknown users"
     return Decision(True, reason, vhost.name, group.name, "allowUnknownUser")
@@ -106,11 +108,13 @@ def _allowed(peer: Peer, names: tuple[str, str], group: Group, request: LinkRequ
     if name is not None:
         entry = group.entry_for(name, peer.user, is_sender=request.is_sender)
     if entry is not None:
-        attribute = _written("targets" if request.is_sender else "sources", group)
+        attribute = _as_configured("targets" if request.is_sender else "sources", group)
         return Decision(True, f"{attribute} has {entry}", *names, attribute, entry)
     attribute = "allowDynamicSource" if request.is_dynamic else "allowAnonymousSender"
     reason = f"{attribute} is true"
-    if attribute == "allowAnonymousSender" and not (settings.targets or settings.target_pattern):
+    has_targets = settings.targets or settings.target_pattern
+    is_anonymous = attribute == "allowAnonymousSender" and not request.is_coordinator
+    if is_anonymous and not has_targets:
         reason += ", but there is no address in targets, so that every message is rejected"
     return Decision(True, reason, *names, attribute)
 
@@ -141,8 +145,8 @@ def _request(question: Question) -> LinkRequest:
     return LinkRequest(question.action == SEND, address_name(question.address))
 
 
-def _written(attribute: str, group: Group) -> str:
-    """Return the attribute that the group has: `targets` or `targetPattern`, for example."""
+def _as_configured(attribute: str, group: Group) -> str:
+    """Return the attribute that the group has, such as `targetPattern` in place of `targets`."""
     settings = group.settings
     has_patterns = {"targets": settings.target_pattern, "sources": settings.source_pattern}
     return _PATTERNS[attribute] if has_patterns.get(attribute) else attribute
@@ -153,5 +157,5 @@ def _reason(denial: Denial, attribute: str, request: LinkRequest) -> str:
         return denial.reason
     name = COORDINATOR if request.is_coordinator else request.address
     if not name:
-        return "the empty address is in no list"
-    return f"{attribute} has nothing that allows {name}"
+        return "no entry allows the empty address"
+    return f"{attribute} has no entry that allows {name}"

@@ -1,8 +1,8 @@
 """Gate of a router: apply its policy to the connections of peers.
 
-The gate decides about each open, counts the connections of each virtual host, and gives each
-connection its access. When the policy is replaced, it judges all connections again: links and
-connections that are no longer allowed are ended, and all others go on.
+The gate decides about each open, counts the connections of each virtual host, and sets the access
+of each connection. When the policy is replaced, it judges all connections again: connections that
+are no longer allowed are closed, links are detached, and all others go on.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ if TYPE_CHECKING:
     from router.core.forwarding.forward import Forwarder
     from router.engine.connection import Connection
 
-# The widest window of a session, in frames: half of the sequence numbers (section 2.8.10).
+# Largest window of a session, in frames: half of the sequence numbers (section 2.8.10).
 MOST_FRAMES: Final = 2**31 - 1
-# The description is Dispatch's, which programs compare. The reason is logged, not sent.
+# Error description, the same as in Dispatch, since programs compare it. The reason is only logged.
 CONNECTION_DISALLOWED: Final = "connection disallowed by local policy"
 
 
 @attrs.frozen(eq=False)
 class Admitted:
-    """Connection that the gate has let in: its peer, with the virtual host and the group.
+    """Peer of a connection that the gate has admitted, with its virtual host and group.
 
-    `management` is the right to manage that the connection has by its listener or connector.
+    `management` is the setting of that name of its listener or connector.
     """
 
     peer: Peer
@@ -62,8 +62,8 @@ class Admitted:
 class Gate:
     """Policy at work: it decides about opens, and keeps the counts of virtual hosts.
 
-    `denied` is called with what was refused on a connection, and with the reason.
-    `each_connection` yields the router's connections, while others may come and go.
+    `denied` is called with the connection on which something was refused, what it was, and why.
+    `each_connection` yields the connections of the router; others may open or close meanwhile.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Gate:
     # One connection.
 
     def admit(self, connection: Connection) -> AmqpError | None:
-        """Decide about a peer's open; give the connection its access, or return the refusal."""
+        """Decide about a peer's open: set the access of the connection, or return the refusal."""
         settings = connection.settings
         if not (settings.is_policed or settings.policy_vhost):
             return None
@@ -116,7 +116,7 @@ class Gate:
         return None
 
     def event_received(self, connection: Connection, event: object) -> None:
-        """Count what the engine refuses for the policy, and connections that have ended."""
+        """Count what the engine refused because of limits of the policy, and ended connections."""
         if isinstance(event, ConnectionClosed):
             denial = None if event.by_peer else _session_denial(event.error)
             self._count_late(connection, denial)
@@ -145,7 +145,7 @@ class Gate:
         return self.policy.judge(peer)
 
     def _limit_reached(self, connection: Connection, peer: Peer, judgement: Judgement) -> str:
-        """Return which limit on connections would be exceeded, or an empty text."""
+        """Return the limit on connections that one more would exceed, or an empty text."""
         if connection.is_client:
             return ""
         most = self.policy.settings.max_connections
@@ -170,7 +170,7 @@ class Gate:
         return ""
 
     def _enter(self, connection: Connection, peer: Peer, judgement: Judgement) -> None:
-        """Count a connection, and replace what its access allows by what its group may do."""
+        """Count a connection, and set its access to what its group may do."""
         before = self.admitted.get(connection)
         management = connection.settings.management if before is None else before.management
         self._leave(connection)
@@ -235,7 +235,7 @@ class Gate:
     # All connections.
 
     def replace(self, policy: Policy) -> None:
-        """Use another policy from now on, and judge all connections again, in later turns."""
+        """Use another policy from now on, and judge all connections again in later turns."""
         self.policy = policy
         for name in [name for name in self.counts if name not in policy.vhosts]:
             if not self.counts[name].current:
@@ -243,7 +243,7 @@ class Gate:
         self._forwarder.turn.deferred.process_each(self._each_connection(), self._judge_again)
 
     def _judge_again(self, connection: Connection) -> None:
-        """Apply the policy to a connection that was opened before."""
+        """Apply the policy to a connection that was opened before it."""
         if connection.state != ConnectionState.OPENED:
             return
         before = self.admitted.get(connection)
@@ -269,8 +269,8 @@ class Gate:
 def peer_of(connection: Connection) -> Peer:
     """Return the peer of a connection as a policy sees it.
 
-    The host name is that of the listener's policyVhost, or in the peer's open, or the one that the
-    peer asked for in TLS or HTTP.
+    The host name is the first that there is of: the policyVhost of the listener, the one in the
+    peer's open, and the one that the peer asked for in TLS (server name) or HTTP.
     """
     settings = connection.settings
     hostname = settings.policy_vhost
@@ -285,7 +285,7 @@ def peer_of(connection: Connection) -> Peer:
 
 
 def tenant_of(peer: Peer, judgement: Judgement) -> Tenant | None:
-    """Return the tenant that a peer belongs to; None if no address space can have its name.
+    """Return the tenant of a peer; None if its name cannot be that of a tenant.
 
     The tenant has the name of the virtual host or, without a policy, the peer's host name.
     """
@@ -294,20 +294,20 @@ def tenant_of(peer: Peer, judgement: Judgement) -> Tenant | None:
 
 
 def tenant_named(name: str) -> Tenant | None:
-    """Return the tenant with a name; None if no address space can have the name.
+    """Return the tenant with a name; None if the name cannot be that of a tenant.
 
-    The name must not contain a separator that would make the address spaces of two tenants overlap,
-    nor be the beginning of a name that routers give, or a scheme of addresses.
+    The name must not contain /, with which the address spaces of two tenants could overlap. It must
+    not begin like the names that routers give, nor like the scheme of an address.
     """
     if not name or "/" in name or name.startswith(("$", "_", ".")) or not name.isprintable():
         return None
     tenant = Tenant(name)
-    # such as amqp:, which is not a part of an address's name
+    # a scheme such as amqp: would be removed from the address
     return tenant if address_name(tenant.prefix + name) == tenant.prefix + name else None
 
 
 def _session_denial(error: Error | None) -> Denial | None:
-    """Return the refusal of a session if an error ended a connection with too many of them."""
+    """Return the refusal of a session, if an error closed a connection with too many of them."""
     text = "" if error is None else error.description or ""
     if error is None or error.condition != Condition.FRAMING_ERROR or "channel-max" not in text:
         return None
@@ -323,7 +323,7 @@ def _first(*values: int | None) -> int:
 
 
 def _set_management(connection: Connection, admitted: Admitted) -> None:
-    """Give an open connection the right to manage that its group has, or its listener."""
+    """Set the management right of an open connection: that of its group, or of its listener."""
     settings, group = connection.settings, admitted.group
     allowed = (group and group.settings.management) or admitted.management
     if settings.management != allowed:
@@ -331,7 +331,7 @@ def _set_management(connection: Connection, admitted: Admitted) -> None:
 
 
 def _limit_transport(connection: Connection, group: VhostGroupSettings) -> None:
-    """Set the limits of a connection whose open is not answered yet."""
+    """Set the limits of a connection before its open is answered."""
     settings = connection.settings
     frame_size = group.max_frame_size or settings.max_frame_size
     sessions = group.max_sessions or settings.channel_max + 1

@@ -1,8 +1,8 @@
-"""Policy of a router: the virtual hosts of its configuration, and the decisions that follow.
+"""Policy of a router: the virtual hosts of its configuration, and decisions about peers.
 
     peer (host name, user, host) -> virtual host -> group -> what the peer may do
 
-Nothing here knows connections, so tools ask the same questions as a router.
+Nothing here depends on connections, so that tools can ask the same questions as a router.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from router.core.model.patterns import PatternTree
 class Peer:
     """Peer as a policy sees it.
 
-    `hostname` is the host name in its open. `groups` are those that an authentication plugin named.
-    `host` is the IP address from which it connects.
+    `hostname` is the host name in its open, and `host` the IP address from which it connects.
+    `groups` are those that an authentication plugin named.
     """
 
     hostname: str
@@ -49,7 +49,7 @@ class Group:
     hosts: RemoteHosts
 
     def entry_for(self, name: str, user: str, *, is_sender: bool) -> str | None:
-        """Return the entry that allows a user to send to, or receive from, an address, or None."""
+        """Return the entry that allows a user to send to `name`, or to receive from it, or None."""
         return (self.targets if is_sender else self.sources).entry_for(name, user)
 
 
@@ -110,7 +110,7 @@ class Policy:
         self.largest_frame = max((each.largest_frame for each in self.vhosts.values()), default=0)
 
     def vhost_of(self, hostname: str) -> Vhost | None:
-        """Return the virtual host for a host name, which may be the default one; None without."""
+        """Return the virtual host for a host name, or the default one; None if there is neither."""
         key = normal_hostname(hostname)
         found = self._by_hostname.get(key)
         if found is None and key:
@@ -148,7 +148,7 @@ class Policy:
         return Judgement(vhost, group)
 
     def max_message_size(self, vhost: Vhost, group: Group) -> int:
-        """Return the size limit of messages for a group, in octets; 0 is no limit."""
+        """Return the maximum size of messages for a group, in octets; 0 means no limit."""
         sizes = (
             group.settings.max_message_size,
             vhost.settings.max_message_size,

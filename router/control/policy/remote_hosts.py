@@ -24,7 +24,7 @@ class RemoteHosts:
             else:
                 version, low, high = host_range(entry)
                 ranges[version].append((low, high))
-        # by IP version, the beginnings and the ends of disjoint ranges, in order
+        # by IP version, the lowest and highest addresses of disjoint ranges, in ascending order
         self._ranges = {version: _merged(each) for version, each in ranges.items()}
 
     def has(self, host: str) -> bool:
@@ -35,7 +35,7 @@ class RemoteHosts:
             address = ipaddress.ip_address(host.partition("%")[0])
         except ValueError:
             return False
-        # an IPv4 peer of a socket for both families
+        # a socket for both families shows an IPv4 peer so
         mapped = getattr(address, "ipv4_mapped", None)
         address = address if mapped is None else mapped
         if self._has_localhost and address.is_loopback:
@@ -46,7 +46,7 @@ class RemoteHosts:
 
 
 def _merged(ranges: list[tuple[int, int]]) -> tuple[list[int], list[int]]:
-    """Return the beginnings and the ends of the ranges, with overlapping ranges joined."""
+    """Return the lowest and the highest numbers of the ranges, with overlapping ranges joined."""
     lows: list[int] = []
     highs: list[int] = []
     for low, high in sorted(ranges):

@@ -1,7 +1,6 @@
-"""Review of a policy: find what is correct in form, but probably does not mean what was wanted.
+"""Review of a policy: warnings about what is allowed, but is probably not what was meant.
 
-`router.config.policy_checks` finds the mistakes for which a configuration is refused. A review
-only warns.
+`router.config.policy_checks` finds the mistakes for which a configuration is refused.
 """
 
 from __future__ import annotations
@@ -25,14 +24,15 @@ from router.core.model.patterns import tokens
 from router.core.routers.membership import ROLES
 
 MANAGEMENT: Final = "$management"
-# Patterns of one attribute that are compared with each other, which takes quadratic time.
+# Maximum number of patterns of one attribute that are compared, since this takes quadratic time.
 MOST_COMPARED: Final = 300
-_PROVING: Final = ("PLAIN", "EXTERNAL", "SCRAM-", "OAUTHBEARER", "XOAUTH2", "GSSAPI")
+# Beginnings of the SASL mechanisms with which a peer logs in as a user.
+_LOGIN_MECHANISMS: Final = ("PLAIN", "EXTERNAL", "SCRAM-", "OAUTHBEARER", "XOAUTH2", "GSSAPI")
 
 
 @attrs.frozen
 class Caution:
-    """Warning about a part of a policy: `place` says where, and `text` what is to be expected."""
+    """Warning about a part of a policy: `place` says where it is, and `text` what is wrong."""
 
     place: str
     text: str
@@ -72,12 +72,14 @@ def review(configuration: Configuration) -> Iterator[Caution]:
 
 
 def _logins(configuration: Configuration) -> Iterator[Caution]:
-    """Yield a warning if users are listed, but no listener lets anybody log in."""
-    doors = [
+    """Yield a warning if groups list users, but no listener lets anybody log in."""
+    listeners = [
         each for each in configuration.listeners if each.serves_amqp and each.role not in ROLES
     ]
-    if not doors or any(
-        mechanism.startswith(_PROVING) for each in doors for mechanism in each.sasl_mechanisms
+    if not listeners or any(
+        mechanism.startswith(_LOGIN_MECHANISMS)
+        for each in listeners
+        for mechanism in each.sasl_mechanisms
     ):
         return
     listed = {
@@ -100,7 +102,7 @@ def _members(
         if not vhost.allow_unknown_user and not group.users:
             yield "nobody is in it, because allowUnknownUser is false"
     elif not group.users:
-        yield "nobody is in it, unless a login names the group"
+        yield "nobody is in it, unless an authentication plugin names the group"
 
 
 def _rights(vhost: VhostSettings, name: str, group: VhostGroupSettings) -> Iterator[str]:
@@ -152,7 +154,7 @@ def _lists(group: VhostGroupSettings) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def _entries(attribute: str, entries: Sequence[str]) -> Iterator[str]:
-    """Yield what is to be said about the entries of one attribute."""
+    """Yield warnings about the entries of one attribute."""
     if attribute == "remoteHosts":
         covered = _covered_hosts(entries)
     elif attribute.endswith("Pattern"):
@@ -162,19 +164,19 @@ def _entries(attribute: str, entries: Sequence[str]) -> Iterator[str]:
         for entry in entries:
             if WILDCARD in entry[:-1] or "#" in entry:
                 pattern = f"{attribute.removesuffix('s')}Pattern"
-                yield f"{entry} is no pattern: only * at the end is a wildcard; see {pattern}"
+                yield f"{entry} is not a pattern: only * at the end is a wildcard; see {pattern}"
     for entry, wider in covered:
         yield f"{entry} has no effect, because of {wider}"
 
 
 def _covered_names(entries: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield each entry that allows nothing more than another one, with that other one."""
-    beginnings = {each[:-1].lstrip("/"): each for each in entries if each.endswith(WILDCARD)}
+    """Yield each entry that is redundant, with the entry that allows the same and more."""
+    prefixes = {each[:-1].lstrip("/"): each for each in entries if each.endswith(WILDCARD)}
     for entry in entries:
-        is_open = entry.endswith(WILDCARD)
-        text = (entry[:-1] if is_open else entry).lstrip("/")
-        for end in range(len(text) + (not is_open)):
-            wider = beginnings.get(text[:end])
+        is_prefix = entry.endswith(WILDCARD)
+        text = (entry[:-1] if is_prefix else entry).lstrip("/")
+        for end in range(len(text) + (not is_prefix)):
+            wider = prefixes.get(text[:end])
             if wider is not None and wider != entry:
                 yield entry, wider
                 break
@@ -190,8 +192,8 @@ def _covered_patterns(entries: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _covers(wide: Sequence[str], narrow: Sequence[str]) -> bool:
-    """Return whether each name that the pattern `narrow` matches also matches `wide`."""
-    # the ends of the parts of `wide` that match what was read of `narrow`
+    """Return whether the pattern `wide` matches every name that `narrow` matches."""
+    # positions in `wide` that are reached by the tokens of `narrow` so far
     ends = _with_skipped({0}, wide)
     for token in narrow:
         found = set()
@@ -205,7 +207,7 @@ def _covers(wide: Sequence[str], narrow: Sequence[str]) -> bool:
 
 
 def _with_skipped(ends: set[int], wide: Sequence[str]) -> set[int]:
-    """Return positions in a pattern, with those behind each `#`, which may match no token."""
+    """Add the positions after each `#`, which may match no token, and return all of them."""
     found = set()
     for at in ends:
         found.add(at)

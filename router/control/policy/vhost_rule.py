@@ -1,4 +1,4 @@
-"""Rule of a connection's access: what the group of its user may do."""
+"""Access rule of a connection: what the group of its user may do."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from router.control.policy.policy import Group
     from router.core.addresses.access import Access, LinkRequest
 
-# The description is Dispatch's, which programs compare. The reason is logged, not sent.
+# Error description, the same as in Dispatch, since programs compare it. The reason is only logged.
 LINK_DISALLOWED: Final = "link disallowed by local policy"
-# The sender knows the address, which may be too long for the frame of the outcome.
+# Without the address, which the sender knows, and which may be too long for a frame.
 MESSAGE_DISALLOWED: Final = "message disallowed by local policy"
 # How many characters of an address are logged.
 _SHOWN: Final = 100
@@ -26,9 +26,9 @@ COORDINATOR: Final = "$coordinator"
 
 @attrs.frozen
 class Denial:
-    """Refusal of a link or message: `what` was refused, and why, for operators.
+    """Refusal by a policy: `what` was refused, and the reason for operators.
 
-    `attribute` is the attribute of the group that refuses it, if there is one.
+    `attribute` is the attribute of the group that refuses it, or empty.
     """
 
     what: str
@@ -39,7 +39,7 @@ class Denial:
 
 @attrs.define(eq=False)
 class VhostRule:
-    """Rule of one connection; `user` is a user in `group`, and `denied` is told of refusals."""
+    """Access rule of one connection, whose `user` is in `group`; `denied` is called on refusals."""
 
     group: Group
     user: str

@@ -51,7 +51,7 @@ def test_nothing_is_to_be_said_about_a_good_policy() -> None:
         ("g", {"targets": ("orders", "ord*")}, "targets: orders has no effect, because of ord*"),
         ("g", {"targets": ("a*", "ab*")}, "targets: ab* has no effect, because of a*"),
         ("g", {"sources": ("*", "x")}, "sources: x has no effect, because of *"),
-        ("g", {"sources": ("a/*/b",)}, "a/*/b is no pattern"),
+        ("g", {"sources": ("a/*/b",)}, "a/*/b is not a pattern"),
         ("g", {"source_pattern": ("a/#", "a/*/b")}, "a/*/b has no effect, because of a/#"),
         ("g", {"source_pattern": ("*/b", "a/b")}, "a/b has no effect, because of */b"),
         ("g", {"source_pattern": ("a/#/b", "a/b")}, "a/b has no effect, because of a/#/b"),
