@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 # others. Requests to read need a few kilobytes; a CREATE may contain many entities.
 MAX_CHANGE_BYTES: Final = 2 * 2**20
 MAX_READ_BYTES: Final = 65536
-# Dispatch's words for the close of a connection that management ends.
+# Description of the error with which management closes a connection, the same as in Dispatch.
 FORCED_WORDS: Final = "Connection forced-closed by management request"
 
 # Operations that change nothing, by name and by prefix. Any other operation may change the router.
@@ -96,10 +96,11 @@ def reply_address(
     requester: Requester,
     reply_to: str,
 ) -> str:
-    """Return the router's name for the reply-to of a request, as its sender may be a tenant's.
+    """Return the reply-to of a request as the router knows it, inside the tenant of its sender.
 
-    The agent may send to all addresses, so it must not answer where the requester could neither
-    send nor receive. Raises AmqpError in that case, and if the connection is closed or unknown.
+    The agent may send to all addresses, so it must not answer to one to which the requester may not
+    send, and from which it does not receive. Raises AmqpError in that case, and if the connection
+    is closed or unknown.
     """
     pump = None if requester.connection is None else pumps.get(requester.connection)
     if pump is None:
@@ -117,7 +118,7 @@ def reply_address(
 
 
 def _receives_from(table: AddressTable, connection: Connection, access: Access, name: str) -> bool:
-    """Return whether a peer has attached a receiver to an address, or to its dynamic node."""
+    """Return whether a connection receives from an address, or created it as a dynamic node."""
     if access.sources[name]:
         return True
     address = table.find(name)
@@ -131,7 +132,7 @@ def is_read_only(operation: str) -> bool:
 
 
 def check_admin_status(pumps: Mapping[int, ConnectionRecord], requester: int | None) -> None:
-    """Raise Refused with 403 if the policy does not let a requester close connections."""
+    """Raise Refused with 403 if the policy does not allow a requester to close connections."""
     pump = None if requester is None else pumps.get(requester)
     access = None if pump is None else pump.connection.access
     if access is not None and not access.allows_admin_status:

@@ -58,7 +58,7 @@ REQUEST_CREDIT: Final = 50
 ANSWER_TTL_MS: Final = 10_000
 # Delay before connecting again after the connection was lost.
 RECONNECT_DELAY_S: Final = 1.0
-# Properties that some clients of Azure send as binary instead of as a string.
+# Application properties that some of Azure's clients send as binary instead of string.
 BINARY_TEXTS: Final = ("operation", "type", "name", "partition")
 # First octets of an amqp-value section (section 3.2.8).
 AMQP_VALUE: Final = bytes((0x00, 0x53, Descriptor.AMQP_VALUE))
@@ -147,7 +147,7 @@ class Agent:
         self._unsettled_answers.add(sender.send_nowait(payload), reply_to, len(payload), now)
 
     def _reply_to(self, text: str, requester: Requester) -> str:
-        """Return where the answer to a request with this reply-to goes.
+        """Return the address of the answer to a request with this reply-to.
 
         That is a receiver of the same connection whose source is the management node, if the
         reply-to names one (`router.core.addresses.reply_nodes`). Raises AmqpError if the requester
@@ -169,11 +169,13 @@ class Agent:
     async def _answered(self, message: Message, requester: Requester, reply_to: str) -> memoryview:
         """Return the encoded answer to a request. If an exception is raised, the status is 500."""
         given = message.properties or Properties()
-        properties, is_azures = attrs.evolve(given, reply_to=reply_to), reply_to != given.reply_to
+        properties = attrs.evolve(given, reply_to=reply_to)
+        # the reply-to of Azure's clients names a receiver, not an address
+        for_azure = reply_to != given.reply_to
         request = request_of(message, requester)
         try:
             answered = await self._allowed(request)
-            payload = await encode_answer(properties, answered, is_azures=is_azures)
+            payload = await encode_answer(properties, answered, for_azure=for_azure)
         # log any error: it must not affect the next request
         except Exception as defect:
             log.exception("management request failed", connection=requester.connection)
@@ -226,11 +228,11 @@ def request_of(message: Message, requester: Requester = UNKNOWN_REQUESTER) -> Re
 
 
 async def encode_answer(
-    asked: Properties, answered: Answer, *, is_azures: bool = False
+    asked: Properties, answered: Answer, *, for_azure: bool = False
 ) -> memoryview:
     """Encode the answer to a request; `asked` has the properties of the request's message.
 
-    With `is_azures`, the status is there in both spellings that clients of Azure look for.
+    With `for_azure`, the status is also given under the names that some of Azure's clients expect.
 
     Many rows are encoded a few at a time, and other tasks run in between.
     """
@@ -239,7 +241,7 @@ async def encode_answer(
         "statusCode": Int(answered.status),
         "statusDescription": answered.description,
     }
-    if is_azures:
+    if for_azure:
         status |= {
             "status-code": Int(answered.status),
             "status-description": answered.description,

@@ -1,8 +1,8 @@
-"""Requests that clients of Azure send to `$management`, about an entity such as an event hub.
+"""Requests of Azure's clients to `$management`, about an entity such as an event hub.
 
 The router keeps no messages, so an address is like an event hub with a single partition that is
-always empty. All other operations of Azure's, such as to peek at messages or to renew a lock, need
-a broker, and are answered with 501.
+always empty. The other operations of Azure, such as to peek at messages or to renew a lock, need a
+broker, and are answered with 501.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ HUB: Final = "com.microsoft:eventhub"
 PARTITION: Final = "com.microsoft:partition"
 PARTITION_ID: Final = "0"
 _LONGEST_NAME: Final = 1024
-# without messages, no message has a number or an offset
+# Number and offset of the last message, when there is none.
 _NO_NUMBER: Final = -1
 
 
@@ -41,29 +41,32 @@ def claims_of(router: RouterView, request: Request) -> Claims | None:
 
 
 def is_about_entity(request: Request) -> bool:
-    """Return whether a request reads the properties of an event hub or its partition."""
+    """Return whether a request is about an event hub or its partition."""
     return request.text("type") in (HUB, PARTITION)
 
 
 def check_claims(claims: Claims, request: Request) -> None:
-    """Raise Refused unless the tokens of a request's connection allow it."""
+    """Raise Refused unless the tokens of its connection allow a request."""
     if claims.may_manage():
         return
     if not (is_about_entity(request) and request.operation == "READ"):
         if request.operation.startswith(OPERATIONS):
-            # refused for another reason, which tells more
+            # `answer` refuses it for a more helpful reason
             return
         raise Refused(
             FORBIDDEN,
-            f"the connection may not request {request.operation}: no valid token of it gives the "
-            "right Manage at $management",
+            f"the connection may not request {request.operation}: none of its valid tokens gives "
+            "the right Manage at $management",
         )
     if not claims.may_read_entity(request.text("name") or ""):
         raise Refused(FORBIDDEN, "no valid token of the connection gives a right at this entity")
 
 
 def answer(router: RouterView, request: Request) -> Answer | None:
-    """Return the answer to a request of Azure's; None if it is not one of them."""
+    """Return the answer to a request about an event hub; None if it is about something else.
+
+    Raises Refused with 501 for an operation of Azure that needs a broker.
+    """
     operation = request.operation
     if operation.startswith(OPERATIONS):
         raise Refused(
@@ -75,7 +78,10 @@ def answer(router: RouterView, request: Request) -> Answer | None:
         return None
     name = request.text("name")
     if not name or len(name) > _LONGEST_NAME:
-        raise Refused(BAD_REQUEST, "name must be that of an event hub")
+        raise Refused(
+            BAD_REQUEST,
+            f"name must be the name of an event hub, of 1 to {_LONGEST_NAME} characters",
+        )
     if request.text("type") == HUB:
         created_s = time.time() - router.uptime_s
         return Answer(
@@ -88,7 +94,7 @@ def answer(router: RouterView, request: Request) -> Answer | None:
             }
         )
     if request.text("partition") != PARTITION_ID:
-        raise Refused(NOT_FOUND, f'there is one partition, "{PARTITION_ID}"')
+        raise Refused(NOT_FOUND, f'there is no such partition; the only one is "{PARTITION_ID}"')
     return Answer(
         {
             "name": name,

@@ -204,7 +204,7 @@ def as_map(difference: Difference) -> AnswerMap:
 
 
 def _with_passwords(configuration: Configuration, hidden: Secret) -> Configuration:
-    """Return the configuration with `hidden` in place of each password that it contains itself."""
+    """Return the configuration with `hidden` in place of each literal password."""
 
     def hide(_: str, value: Secret, __: Secret | None) -> Secret:
         return hidden if value.kind == "literal" else value
@@ -239,15 +239,15 @@ def _replace_passwords(
 ) -> Configuration:
     """Return the configuration with the results of `replace` in place of its passwords.
 
-    `replace` gets the place of a password, the password, and that of the entity of the same name in
-    `other`, if there is one.
+    `replace` is called with the place of a password, the password, and the password of the entity
+    of the same name in `other`, or None.
     """
     changes: dict[str, object] = {}
     for entity in ENTITIES:
         fields = [field for field in attrs.fields(entity.settings) if setting_of(field).kind.secret]
         if not fields:
             continue
-        # each has a name, and occurs repeatedly: the tests hold the model to that
+        # tests ensure that every entity with passwords has a name and may occur repeatedly
         known = {each.name: each for each in getattr(other, entity.attribute)}
         entities = []
         for index, each in enumerate(getattr(configuration, entity.attribute)):

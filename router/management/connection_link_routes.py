@@ -28,7 +28,7 @@ def create(router: RouterView, given: Given) -> ConnectionLinkRoute:
         raise Refused(BAD_REQUEST, "the connection that requested the link route is closed")
     access = pump.connection.access
     if access is not None and not access.allows_link_routes:
-        reason = "the policy does not allow link routes to the connection's group"
+        reason = "the policy does not allow the connection's group to request link routes"
         raise Refused(FORBIDDEN, f"{reason}: allowDynamicLinkRoutes is false")
     values = {name: _value(name, value) for name, value in given.items() if value is not None}
     for name in ("pattern", "direction"):
@@ -37,7 +37,7 @@ def create(router: RouterView, given: Given) -> ConnectionLinkRoute:
     pattern, direction = str(values["pattern"]), str(values["direction"])
     tenant = tenant_of(pump.connection)
     if tenant:
-        # a tenant's container serves the addresses of its tenant only
+        # a container of a tenant serves only addresses of the tenant
         pattern = f"{tenant}/{pattern.lstrip('/')}"
     name = str(values.get("name", f"{direction}/{pattern}"))
     routing, scope = router.control.link_routes, pump.connection

@@ -119,9 +119,10 @@ def explain(router: RouterView, request: Request) -> AnswerMap:
     """Return the answer to EXPLAIN, as a map."""
     question = question_of(request)
     table = router.observed.table
-    doors = [each for each in _doors(router) if _listener(each, question.user)["admits"]]
+    listeners = _client_listeners(router)
+    admitting = [each for each in listeners if _listener(each, question.user)["admits"]]
     peer = peer_in_question(question.user, question.host, question.vhost)
-    decided = explain_policy(router, doors, peer, question.direction, question.address)
+    decided = explain_policy(router, admitting, peer, question.direction, question.address)
     name = decided.address
     rule = table.rule_of(name)
     treatment = table.treatment(name)
@@ -149,7 +150,7 @@ def explain(router: RouterView, request: Request) -> AnswerMap:
         "isDynamic": address is not None and address.is_dynamic,
         "isOwnNode": table.is_own_node(name),
     }
-    # as the router knows the address, if it is that of a tenant
+    # link routes of tenants have the address as the router knows it
     asked = question.address if decided.tenant is None else name
     link_route = router.observed.forwarder.link_routes.find(asked, is_sender=question.sends)
     told["linkRoute"] = None
@@ -192,14 +193,15 @@ def _is_nobody(reasons: list[dict[str, str]]) -> bool:
 def _listener(listener: ListenerSettings, user: str | None) -> AnswerMap:
     """Describe a listener, and whether it admits a user according to its configuration."""
     admits, text = True, "the peer may stay anonymous"
+    logins = [each for each in listener.sasl_mechanisms if each != "ANONYMOUS"]
     if listener.role in ROLES:
         admits, text = False, "it is for other routers only"
     elif user is not None and listener.authentication_plugin is not None:
         text = f"the plugin {listener.authentication_plugin} must recognize the user"
-    elif user is not None and "PLAIN" not in listener.sasl_mechanisms:
-        admits, text = False, "users cannot authenticate: PLAIN is not offered"
+    elif user is not None and not logins:
+        admits, text = False, "users cannot authenticate: only ANONYMOUS is offered"
     elif user is not None:
-        text = "the user must authenticate with a password of the usersFile"
+        text = f"the user must authenticate with {' or '.join(logins)}"
     elif listener.authenticate_peer:
         admits, text = False, "peers must authenticate (authenticatePeer)"
     return {
@@ -213,7 +215,7 @@ def _listener(listener: ListenerSettings, user: str | None) -> AnswerMap:
     }
 
 
-def _doors(router: RouterView) -> list[ListenerSettings]:
+def _client_listeners(router: RouterView) -> list[ListenerSettings]:
     """Return the listeners for clients."""
     listeners = router.configuration.listeners
     return [each for each in listeners if each.serves_amqp and each.role not in ROLES]
@@ -241,8 +243,8 @@ def _refusal(
     """Return why the router would refuse the connection or the link; None if it would not."""
     table = router.observed.table
     # without listeners for clients, the clients connect to other routers
-    doors = _doors(router)
-    if doors and not any(_listener(each, question.user)["admits"] for each in doors):
+    listeners = _client_listeners(router)
+    if listeners and not any(_listener(each, question.user)["admits"] for each in listeners):
         return {"reason": "not_admitted", "text": "no listener admits the user"}
     host = table.redirects.redirect_of_host(question.vhost)
     if host is not None:

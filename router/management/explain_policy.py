@@ -1,6 +1,6 @@
-"""EXPLAIN of a policy: whether the user may open a connection, send to and receive from an address.
+"""Part of EXPLAIN about the policy: whether a user may connect, and send or receive.
 
-Nothing is counted: asking is not refused.
+The counts of refusals do not change.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _ACTIONS: Final = (OPEN, SEND, RECEIVE)
 
 @attrs.frozen
 class PolicyAnswer:
-    """Part of an answer to EXPLAIN.
+    """Part of an answer to EXPLAIN about the policy.
 
-    `address` is the router's name of the address, which differs from that of a tenant's client.
+    `address` is the address as the router knows it; a client of a tenant knows it by another name.
     `refusal` is the reason why the user may not do what was asked; None if the user may.
     """
 
@@ -48,13 +48,17 @@ class PolicyAnswer:
 
 
 def explain_policy(
-    router: RouterView, doors: Sequence[ListenerSettings], peer: Peer, direction: str, address: str
+    router: RouterView,
+    listeners: Sequence[ListenerSettings],
+    peer: Peer,
+    direction: str,
+    address: str,
 ) -> PolicyAnswer:
-    """Return what the running policy decides about a peer that comes in by one of some listeners.
+    """Return what the running policy decides about a peer that connects to one of the listeners.
 
-    `peer.host` may be empty, and is not examined then.
+    An empty `peer.host` stands for any host.
     """
-    peer = _at_doors(peer, doors)
+    peer = _with_policy_vhost(peer, listeners)
     gate = router.gate
     is_on = gate is not None and gate.policy.settings.enable_vhost_policy
     judgement = Judgement(None, None)
@@ -77,7 +81,7 @@ def explain_policy(
         }
         if not asked.is_allowed:
             refusal = {"reason": "policy", "text": f"the policy refuses it: {asked.reason}"}
-    tenant = tenant_of(peer, judgement) if _are_for_tenants(doors) else None
+    tenant = tenant_of(peer, judgement) if _are_for_tenants(listeners) else None
     if tenant is None:
         return PolicyAnswer(facts, address_name(address), None, refusal)
     return _of_tenant(router, tenant, direction, PolicyAnswer(facts, address, None, refusal))
@@ -91,20 +95,20 @@ def _of_tenant(
     try:
         name = tenant.inward(router.observed.table, answer.address, is_sender=direction == SEND)
     except AmqpError:
-        text = f"there is no such address for the tenant {tenant.name}"
+        text = f"the tenant {tenant.name} may not use this address"
         refusal = refusal or {"reason": "tenant", "text": text}
     return attrs.evolve(answer, address=name, tenant=tenant.name, refusal=refusal)
 
 
-def _at_doors(peer: Peer, doors: Sequence[ListenerSettings]) -> Peer:
-    """Return the peer with the host name that counts: the policyVhost that all listeners share."""
-    fixed = {each.policy_vhost for each in doors}
+def _with_policy_vhost(peer: Peer, listeners: Sequence[ListenerSettings]) -> Peer:
+    """Return the peer, with the policyVhost as its host name if all listeners have the same one."""
+    fixed = {each.policy_vhost for each in listeners}
     (only,) = fixed if len(fixed) == 1 else (None,)
     return peer if only is None else attrs.evolve(peer, hostname=only)
 
 
-def _are_for_tenants(doors: Sequence[ListenerSettings]) -> bool:
-    return bool(doors) and all(each.multi_tenant for each in doors)
+def _are_for_tenants(listeners: Sequence[ListenerSettings]) -> bool:
+    return bool(listeners) and all(each.multi_tenant for each in listeners)
 
 
 def _sentence(decision: Decision, peer: Peer) -> str:

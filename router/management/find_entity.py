@@ -22,7 +22,7 @@ from router.management.views import RouterView
 
 # Names of the node's type: in the standard, and in Dispatch.
 NODE_TYPES: Final = ("org.amqp.management", MANAGEMENT.long_name)
-# Types whose entities may be named by their host names alone, and how their names begin.
+# Types whose entities may be named by host name alone, with what their full names begin with.
 _BY_HOSTNAME: Final = {each.long_name: each.name for each in (VHOST, VHOST_STATS)}
 # Entities that are examined before other tasks run.
 STEPS_PER_CHECKPOINT: Final = 32

@@ -1,8 +1,8 @@
-"""Refuse changes of the policy that would lock out those who request them.
+"""Protection against lockout: refuse changes of the policy that would lock out the requester.
 
-A change is examined if it is requested on a connection that the policy applies to. It is refused if
-the connection would be closed, or could not request changes any more, unless the request says
-`force`.
+A change is examined if it is requested on a connection to which a policy can apply. It is refused
+if the connection would be closed, or could request no more changes, unless the request has the
+property `force`.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _ADVICE: Final = (
 async def check_lockout(router: RouterView, request: Request, wanted: Configuration) -> None:
     """Raise Refused if a configuration would lock out the sender of a request.
 
-    Raises StaleConfiguration if the configuration is changed meanwhile.
+    Raises StaleConfiguration if the configuration was changed meanwhile.
     """
     before = router.configuration
     is_same = wanted.policy is before.policy and wanted.vhosts is before.vhosts
     peer = None if is_same or flag(request, FORCE) else _peer(router, request)
     if peer is None:
         return
-    # very many vhosts take a while
+    # in a thread, because a policy with very many vhosts takes a while to build
     reason = await trio.to_thread.run_sync(partial(lockout_reason, before, wanted, peer))
     if router.configuration is not before:
         raise StaleConfiguration
@@ -59,9 +59,9 @@ def _peer(router: RouterView, request: Request) -> Peer | None:
 
 
 def lockout_reason(before: Configuration, wanted: Configuration, peer: Peer) -> str:
-    """Return why a peer could not manage the router with a new configuration, or an empty text.
+    """Return why a peer could no longer manage the router with a new configuration.
 
-    The text is empty if the policy is the same, or if the peer could not manage the router before.
+    The text is empty if the peer could, if it could not before, or if the policy is the same.
     """
     if (wanted.policy, wanted.vhosts) == (before.policy, before.vhosts):
         return ""

@@ -57,9 +57,9 @@ def new_settings(entity_type: AnyEntityType, given: Given) -> object:
 
 
 def _with_hostname(given: Given) -> Given:
-    """Return the attributes of a new vhost with its hostname, which `id` or `name` may give.
+    """Return the attributes of a new vhost with its hostname, for which `id` or `name` may stand.
 
-    Dispatch's tools send these names; the hostname comes first.
+    Dispatch's tools send these names; `hostname` takes precedence.
     """
     names = (given.get("hostname"), given.get("id"), given.get("name"))
     hostname = next((each for each in names if each is not None), None)
@@ -175,7 +175,7 @@ def _converted_table(value: object) -> object:
     if not isinstance(value, dict):
         return value
     fields = {file_name(field.name): field for field in attrs.fields(VhostGroupSettings)}
-    # lists of these are texts with commas in the file, too
+    # in the file as well, lists in a group may be texts with commas
     return {
         key: _converted(fields[key], each)
         if key in fields and "tuple" not in str(fields[key].type)

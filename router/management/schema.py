@@ -24,7 +24,7 @@ CONFIGURATION: Final = f"{PREFIX}configurationEntity"
 OPERATIONAL: Final = f"{PREFIX}operationalEntity"
 ENTITY: Final = f"{PREFIX}entity"
 
-# Ends of the names of lists whose items may contain spaces.
+# Ends of the names of lists whose items may contain spaces, so that commas separate them.
 _WITH_COMMAS: Final = ("_urls", "users", "hosts", "sources", "targets", "_pattern", "aliases")
 
 # Class of the objects that an entity is read from, and class of a configured entity's state.
@@ -225,7 +225,7 @@ def wire_value(name: str, value: object) -> object:
 
 
 def _wire_table(settings: attrs.AttrsInstance) -> dict[str, object]:
-    """Return a table within a map, such as a group of a vhost, without attributes with no value."""
+    """Return a table within a map, such as a group of a vhost, without attributes that are None."""
     names = [field.name for field in attrs.fields(type(settings))]
     values = {file_name(name): wire_value(name, getattr(settings, name)) for name in names}
     return {name: value for name, value in values.items() if value is not None}

@@ -69,7 +69,7 @@ class RouterView:
     configurable: ConfigurableRouter | None = attrs.field(default=None, repr=False)
     # the control plane: addresses and routes
     control: ControlPlane | None = attrs.field(default=None, repr=False)
-    # the policy at work; None if there can be none
+    # applies the policy to connections; None if there can be no policy
     gate: Gate | None = attrs.field(default=None, repr=False)
     # the router's plugins; None if it cannot run any
     plugins: Plugins | None = attrs.field(default=None, repr=False)

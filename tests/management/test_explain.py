@@ -335,8 +335,9 @@ async def test_wrong_questions(properties: dict[str, Any], why: str) -> None:
     ("listener", "user", "admits", "text"),
     [
         ({}, None, True, "may stay anonymous"),
-        ({}, "ann", False, "PLAIN is not offered"),
-        ({"sasl_mechanisms": ("PLAIN",)}, "ann", True, "must authenticate with a password"),
+        ({}, "ann", False, "only ANONYMOUS is offered"),
+        ({"sasl_mechanisms": ("PLAIN",)}, "ann", True, "must authenticate with PLAIN"),
+        ({"sasl_mechanisms": ("SCRAM-SHA-256",)}, "ann", True, "authenticate with SCRAM-SHA-256"),
         (
             {"sasl_mechanisms": ("PLAIN",), "authenticate_peer": True},
             None,

@@ -42,8 +42,8 @@ class Question:
 class Decision:
     """Answer to a question, with the reason.
 
-    `vhost`, `group` and `attribute` are the names of those that decided, and `entry` is the matching
-    entry of the attribute. Each is empty if there is none.
+    `vhost`, `group` and `attribute` are the names of those that decided, and `entry` is the entry
+    of the attribute that matched. Each is empty if there is none.
     """
 
     is_allowed: bool

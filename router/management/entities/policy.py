@@ -33,7 +33,7 @@ def _count(read: Callable[[PolicyCounts], int]) -> Callable[[RouterView], int]:
 
 
 def _setting(attribute: Attribute[object]) -> Attribute[RouterView]:
-    """Return an attribute of the configured policy as one that is read from the router."""
+    """Return an attribute of the configured policy, read from the router."""
     return Attribute(
         attribute.name,
         attribute.kind,
@@ -48,7 +48,7 @@ _ENTITY: Final = configured_entity("policy")
 
 POLICY: Final = EntityType[RouterView](
     "policy",
-    "What applies to the vhosts, and what has been refused since the router started.",
+    "What applies to all vhosts, and what has been refused since the router started.",
     CONFIGURATION,
     (
         *_OF.identified(constant("policy"), constant("policy"), "policy"),

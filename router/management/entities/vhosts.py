@@ -1,4 +1,4 @@
-"""Entity types of vhosts: their configuration, their groups, and their connections and refusals."""
+"""Entity types of vhosts: their settings, groups, and counts of connections and refusals."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from router.management.schema import (
 )
 from router.management.views import RouterView
 
-# Maximum number of users, of hosts, and of connections of each of them that are listed for a vhost.
+# Maximum numbers in the lists of a vhost: of users or hosts, and of connections of each.
 MOST_LISTED: Final = 1000
 MOST_OF_EACH: Final = 100
 # Connections or groups that are examined in one step.
@@ -113,7 +113,7 @@ class VhostStatsView:
 
 
 def vhost_stats(router: RouterView) -> Iterator[VhostStatsView | None]:
-    """Yield the counts of each vhost, preceded by None for each step of listing connections."""
+    """Yield the counts of each vhost; before them, None after each step of listing connections."""
     gate = router.gate
     if gate is None:
         return
@@ -133,7 +133,7 @@ def vhost_stats(router: RouterView) -> Iterator[VhostStatsView | None]:
 
 
 def _list(listed: dict[str, list[str]], key: str, name: str) -> None:
-    """List a connection under its user or host, if not too many are listed already."""
+    """List a connection under its user or host, unless too many are listed already."""
     if key in listed or len(listed) < MOST_LISTED:
         names = listed.setdefault(key, [])
         if len(names) < MOST_OF_EACH:
@@ -156,8 +156,8 @@ _COUNTS: Final = (
     ("connectionsDenied", "Connections that were refused.", "denied"),
     ("connectionsCurrent", "Connections that are open.", "current"),
     ("sessionDenied", "Sessions that were refused (maxSessions).", "sessions_denied"),
-    ("senderDenied", "Links on which a peer wanted to send.", "senders_denied"),
-    ("receiverDenied", "Links on which a peer wanted to receive.", "receivers_denied"),
+    ("senderDenied", "Refused links on which a peer wanted to send.", "senders_denied"),
+    ("receiverDenied", "Refused links on which a peer wanted to receive.", "receivers_denied"),
     ("dynamicSrcDenied", "Links refused by allowDynamicSource.", "dynamic_sources_denied"),
     (
         "anonymousSenderDenied",
