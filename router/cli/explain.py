@@ -69,7 +69,7 @@ def read_who(value: str) -> Who:
 def read_question(
     words: tuple[str, ...], user: str | None, vhost: str | None
 ) -> tuple[Who, str, str]:
-    """Return the user, the direction and the address in the words and options of a command."""
+    """Return the user, the direction and the address that the arguments and options give."""
     if len(words) == 3 and user is None and vhost is None:
         who, words = read_who(words[0]), words[1:]
     elif len(words) == 2:
@@ -111,8 +111,8 @@ def explain(
     Shows which listeners admit the user, what the policy of the running router decides about the
     user, which rule applies to the address, and the links of those who receive from the address (or
     send to it): their credit and window, which link gets the next message, and what holds a link
-    back. The command changes nothing. VHOST is the hostname in the
-    user's open; `anonymous` stands for a user without a name.
+    back. The command changes nothing. VHOST is the hostname in the user's open; `anonymous` stands
+    for a user without a name.
 
     Exits with 0 if messages flow, 1 if they do not, and 3 if there was no connection or no
     response.
@@ -201,7 +201,7 @@ def _facts(answer: JsonMap) -> Iterator[tuple[str, str]]:
 
 
 def _decisions(answer: JsonMap) -> Iterator[tuple[str, str]]:
-    """Yield what the policy decides about the open, and about both directions of the address."""
+    """Yield what the policy decides about the open, and about sending and receiving."""
     for action, each in (answer["policy"].get("decisions") or {}).items():
         yield (
             "",

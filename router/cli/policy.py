@@ -41,7 +41,7 @@ from router.control.policy.policy import Peer, Policy
 from router.control.policy.review import Caution, review
 
 _FILE: Final = click.Path(dir_okay=False, path_type=Path)
-# A file that cannot be used is as wrong as the command line that names it.
+# As for a wrong command line: the file that it names cannot be used.
 EXIT_UNUSABLE: Final = 2
 
 
@@ -62,7 +62,9 @@ def policy() -> None:
 )
 @click.option("--vhost", metavar="HOSTNAME", help="The host name in the user's open.")
 @click.option(
-    "--groups", metavar="NAMES", help="Groups that the user's login names, separated by commas."
+    "--groups",
+    metavar="NAMES",
+    help="Groups that an authentication plugin would name, separated by commas.",
 )
 @click.option(
     "--expect",
@@ -102,7 +104,7 @@ def try_policy(
     """Try the policy of the configuration FILE, which is TOML or a Dispatch file.
 
     Without further arguments, shows for each vhost and group who may do what, and warns of what
-    probably was not meant. With QUESTIONs, or with a user, answers whether the user may do it, and
+    was probably not meant. With QUESTIONs, or with a user, answers whether the user may do it, and
     why. A QUESTION is `open`, `send ADDRESS`, `receive ADDRESS`, `anonymous` (send on a link
     without an address), `dynamic` (receive from a dynamic node) or `transaction`. With --expect,
     checks a file of such questions and answers.
@@ -138,7 +140,7 @@ def try_policy(
 
 
 def _read_questions(words: Sequence[str]) -> list[Question]:
-    """Return the questions on the command line; each may be one argument, or have its address next.
+    """Return the questions on the command line; an address may be an argument of its own.
 
     Raises click.UsageError for a word that does not belong to a question.
     """
@@ -152,7 +154,7 @@ def _read_questions(words: Sequence[str]) -> list[Question]:
             found.append(question_of(action, address.strip()))
         except ValueError as error:
             names = ", ".join(ACTIONS)
-            shown = f"{error}" if action in ACTIONS else f"{word!r} is no question; give {names}"
+            shown = f"{error}" if action in ACTIONS else f"{word!r} is not a question; give {names}"
             raise click.UsageError(shown) from None
     return found
 
@@ -194,8 +196,7 @@ def _answer(
         _print([_dumps(told)])
         return is_allowed
     first = decisions[0][1]
-    yielded = [f"{_who(peer)}: {_where(first)}", *_table(decisions, width)]
-    _print(yielded)
+    _print([f"{_who(peer)}: {_where(first)}", *_table(decisions, width)])
     return is_allowed
 
 

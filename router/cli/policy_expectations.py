@@ -1,8 +1,8 @@
-"""Expectations about a policy, in a file: who may do what; and whether the policy meets them.
+"""Files of expectations about a policy: who may do what, and whether the policy meets them.
 
 A TOML file has a table `[[expect]]` for each expectation, a CSV file a row; the attributes are the
 same. `action` is required, and so is `address` for send and receive. Without `user` the peer is
-anonymous, and without `from` it may come from any host. Without `allowed` it is expected to be.
+anonymous, and without `from` it may come from any host. `allowed` is true if it is absent.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from router.errors import TriouteError
 ATTRIBUTES: Final = ("user", "from", "vhost", "groups", "action", "address", "allowed")
 MOST_EXPECTATIONS: Final = 100_000
 LARGEST_BYTES: Final = 16 * 2**20
+_EXTRA_CELL: Final = "a cell beyond the header"
 _FLAGS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -33,7 +34,7 @@ class InvalidExpectations(TriouteError):
 
 @attrs.frozen
 class Expectation:
-    """Expectation that a peer may do something, or may not; `number` is its place in the file."""
+    """Expectation that a peer may or may not do something; `number` is its position in the file."""
 
     number: int
     peer: Peer
@@ -43,7 +44,7 @@ class Expectation:
 
 @attrs.frozen
 class Outcome:
-    """Expectation with what the policy decides."""
+    """Expectation, and what the policy decides."""
 
     expectation: Expectation
     decision: Decision
@@ -57,15 +58,17 @@ class Outcome:
 def read_expectations(file: Path) -> list[Expectation]:
     """Read a file of expectations; raise InvalidExpectations with every mistake in it."""
     try:
-        octets = file.read_bytes()
-        text = octets.decode("utf-8-sig")
+        with file.open("rb") as opened:
+            octets = opened.read(LARGEST_BYTES + 1)
     except OSError as error:
         raise InvalidExpectations(f"{file}: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise InvalidExpectations(f"{file}: is not UTF-8 text") from None
     if len(octets) > LARGEST_BYTES:
         raise InvalidExpectations(f"{file}: has more than {LARGEST_BYTES} bytes")
-    rows = _csv_rows(text) if file.suffix.lower() == ".csv" else _toml_rows(file, text)
+    try:
+        text = octets.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InvalidExpectations(f"{file}: is not UTF-8 text") from None
+    rows = _csv_rows(file, text) if file.suffix.lower() == ".csv" else _toml_rows(file, text)
     found: list[Expectation] = []
     mistakes: list[str] = []
     for number, row in enumerate(rows, 1):
@@ -100,19 +103,22 @@ def _toml_rows(file: Path, text: str) -> list[object]:
     return rows
 
 
-def _csv_rows(text: str) -> Iterator[object]:
-    for row in csv.DictReader(io.StringIO(text), skipinitialspace=True):
-        # an empty cell is an absent attribute
-        yield {name: value for name, value in row.items() if value}
+def _csv_rows(file: Path, text: str) -> Iterator[object]:
+    try:
+        for row in csv.DictReader(io.StringIO(text), restkey=_EXTRA_CELL, skipinitialspace=True):
+            # an empty cell is an absent attribute
+            yield {name: value for name, value in row.items() if value}
+    except csv.Error as error:
+        raise InvalidExpectations(f"{file}: {error}") from None
 
 
 def _expectation(number: int, row: object) -> Expectation:
-    """Return an expectation; raise ValueError with what is wrong."""
+    """Read an expectation; raise ValueError, which says what is wrong."""
     if not isinstance(row, Mapping):
         raise ValueError("is not a table")
     unknown = [str(name) for name in row if name not in ATTRIBUTES]
     if unknown:
-        raise ValueError(f"{', '.join(unknown)} is unknown; known are {', '.join(ATTRIBUTES)}")
+        raise ValueError(f"{', '.join(unknown)} is unknown; allowed are {', '.join(ATTRIBUTES)}")
     texts = {name: _text(row, name) for name in ("user", "from", "vhost", "action", "address")}
     question = question_of(texts["action"], texts["address"])
     groups = row.get("groups", ())
@@ -130,13 +136,13 @@ def peer_from(user: str, host: str, hostname: str, groups: Iterable[str]) -> Pee
 
 
 def question_of(action: str, address: str) -> Question:
-    """Return a question; raise ValueError if it is none."""
+    """Return a question; raise ValueError for an unknown action, or a missing or extra address."""
     if action not in ACTIONS:
         raise ValueError(f"action must be one of {', '.join(ACTIONS)}, not {action or 'absent'}")
     if action in WITH_ADDRESS and not address:
         raise ValueError(f"{action} needs an address")
     if action not in WITH_ADDRESS and address:
-        raise ValueError(f"{action} has no address")
+        raise ValueError(f"{action} does not take an address")
     return Question(action, address)
 
 

@@ -1,4 +1,4 @@
-"""Report about a policy for people: who may connect to which vhost, and what they may do there."""
+"""Report about a policy, as text: who may connect to which vhost, and what they may do there."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from router.config.vhosts import (
 )
 from router.control.policy.review import Caution
 
-# Users, hosts or addresses that are listed for a group, unless all are wanted.
+# Maximum number of users, hosts or addresses that are listed for a group, unless all are wanted.
 MOST_SHOWN: Final = 20
 _NAMES_AT: Final = 18
 _LIMIT: Final = ("max", "connection_buffer")
@@ -35,7 +35,7 @@ def format_report(
     *,
     is_whole: bool = False,
 ) -> Iterator[str]:
-    """Yield the lines of a report; with `is_whole`, long lists are shown as a whole."""
+    """Yield the lines of a report; with `is_whole`, long lists are not shortened."""
     policy = configuration.policy
     is_on = "is enforced" if policy.enable_vhost_policy else "is not enforced (enableVhostPolicy)"
     known = {each.hostname for each in configuration.vhosts}
@@ -70,7 +70,7 @@ def _vhost(vhost: VhostSettings) -> str:
 def _group(
     vhost: VhostSettings, name: str, group: VhostGroupSettings, most: int | None
 ) -> Iterator[tuple[str, str]]:
-    """Yield what there is to know about a group: titles, each with its text."""
+    """Yield the titles of the lines about a group, each with its text."""
     yield "users", _users(vhost, name, group, most)
     if name != CONNECTOR_GROUP:
         yield "hosts", _listed(group.remote_hosts, most)
@@ -109,7 +109,7 @@ def _listed(entries: Sequence[str], most: int | None) -> str:
 
 
 def _limits(settings: VhostSettings | VhostGroupSettings) -> list[str]:
-    """Return the limits that are not at their defaults, as words."""
+    """Return the limits that differ from their defaults, each with its value."""
     return [
         f"{file_name(field.name)} {value}"
         for field in attrs.fields(type(settings))

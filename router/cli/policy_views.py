@@ -1,4 +1,4 @@
-"""Views of `trioute stat` about policies: vhosts, their groups, and what they have refused."""
+"""Views of `trioute stat` about the policy: vhosts, their groups, and what they refused."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from router.cli.rates import Entity
 
 
 def _users(stats: Entity) -> str | None:
-    """Return the users of a vhost with their numbers of listed connections."""
+    """Return the users of a vhost as text, each with the number of its listed connections."""
     users = stats.get("perUserState")
     if not isinstance(users, dict) or not users:
         return None
@@ -19,7 +19,7 @@ def _users(stats: Entity) -> str | None:
 
 
 def _both(listed: str, pattern: str) -> Callable[[Entity], object]:
-    """Return a function that returns the one of two attributes that a group has."""
+    """Return a function that reads the one of two attributes that a group has."""
     return lambda group: group.get(listed) or group.get(pattern)
 
 

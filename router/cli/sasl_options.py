@@ -1,4 +1,4 @@
-"""Option of client commands for SASL, under the name of Dispatch's tools."""
+"""Option of client commands for the SASL mechanisms, with the name that Dispatch's tools use."""
 
 from __future__ import annotations
 
@@ -24,14 +24,17 @@ Command = Callable[..., None]
 
 
 def sasl_options(parameter: str) -> Callable[[Command], Command]:
-    """Return a decorator that adds `--sasl-mechanisms`; `parameter` is the command's URL."""
+    """Return a decorator that adds `--sasl-mechanisms` to a command.
+
+    The mechanisms are set in the URL that the command gets in `parameter`.
+    """
 
     def decorated(command: Command) -> Command:
         @click.option(
             "--sasl-mechanisms",
             metavar="LIST",
             callback=_read,
-            help="The SASL mechanisms to use, the best first, with commas or spaces between. "
+            help="SASL mechanisms to use, in order of preference, separated by commas or spaces. "
             "[default: with a user SCRAM, then PLAIN; otherwise EXTERNAL or ANONYMOUS]",
         )
         @functools.wraps(command)

@@ -1,8 +1,8 @@
-"""Read the counts of a policy for metrics.
+"""Counts of a policy, read for metrics.
 
-Up to `MOST_LABELS` vhosts have labels; the rest, with what was refused because there is no vhost,
-counts as `other`. A vhost keeps its label as long as it has counts, and a count never moves from
-`other` to a label.
+Up to `MOST_LABELS` vhosts have labels. The others, and the refusals of peers without a vhost, count
+as `other`. A vhost keeps its label as long as it has counts, and what once counted as `other`
+never moves to a label, so that no counter decreases.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ KINDS: Final = {
     "message": "messages_denied",
     "size": "large_messages_denied",
 }
-"""Values of the label `kind`, with the count of each."""
+"""Values of the label `kind`, each with its attribute of PolicyCounts."""
 
 
 @attrs.define
 class VhostReading:
-    """Counts of one vhost, or of several together; `denied` is by kind."""
+    """Counts of one vhost, or of several together; `denied` has the refusals of each kind."""
 
     label: str
     connections: int = 0
@@ -39,17 +39,17 @@ class VhostReading:
 
 
 class PolicyReader:
-    """Reader of the counts of a gate, which takes as long for very many vhosts as for a few."""
+    """Reader of the counts of a gate; very many vhosts take it no longer than a few."""
 
     def __init__(self, gate: Gate) -> None:
         self._gate = gate
-        # the labelled vhosts; what each had counted before it got its label stays with `other`
+        # vhosts with a label, each with its counts from before it had one, which stay in `other`
         self._before: dict[str, dict[str, int]] = {}
         # whether vhosts without a label have been read as `other`
         self._has_others = False
 
     def read(self) -> list[VhostReading]:
-        """Return the counts of each labelled vhost, and of all others."""
+        """Return the counts of each vhost with a label, and then those of all others together."""
         counts, totals = self._gate.counts, self._gate.totals
         for name in [name for name in self._before if name not in counts]:
             del self._before[name]
@@ -67,7 +67,7 @@ class PolicyReader:
     def _label(self, counts: Mapping[str, PolicyCounts]) -> None:
         free = MOST_LABELS - len(self._before)
         if free > 0 and len(self._before) < len(counts):
-            # there are at most so many labels, so that few are looked at in vain
+            # however many vhosts there are, at most MOST_LABELS names are skipped
             new = islice((name for name in counts if name not in self._before), free)
             for name in list(new):
                 told = {kind: getattr(counts[name], of) for kind, of in KINDS.items()}
@@ -76,7 +76,7 @@ class PolicyReader:
 
 
 def label_of(name: str) -> str:
-    """Return the label of a vhost."""
+    """Return the label of a vhost, which differs from `other` even if that is its name."""
     return f"/{OTHER}" if name == OTHER else shortened(name)
 
 

@@ -65,7 +65,8 @@ class IncompleteReason(Enum):
 class RequestHead:
     """Head of a request, with the octets received after it (`behind`).
 
-    `is_head` is true if the method is HEAD, and `is_web_socket` if a WebSocket is asked for.
+    `is_head` is true if the method is HEAD, and `is_web_socket` if the request is for a
+    WebSocket.
     """
 
     octets: bytes

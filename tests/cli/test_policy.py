@@ -164,9 +164,9 @@ allowed = false
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        (["fly"], "'fly' is no question; give open"),
+        (["fly"], "'fly' is not a question; give open"),
         (["send"], "send needs an address"),
-        (["open sesame"], "open has no address"),
+        (["open sesame"], "open does not take an address"),
         (["--expect", "nowhere.toml"], "No such file"),
         (["--expect", "nowhere.toml", "open"], "cannot be combined"),
     ],

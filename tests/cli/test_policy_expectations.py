@@ -61,7 +61,7 @@ ann, 10.0.0.1, h, a b, send, q, no
         ('[[expect]]\naction = "fly"', "action must be one of open"),
         ("[[expect]]", "not absent"),
         ('[[expect]]\naction = "send"', "send needs an address"),
-        ('[[expect]]\naction = "open"\naddress = "q"', "open has no address"),
+        ('[[expect]]\naction = "open"\naddress = "q"', "open does not take an address"),
         ('[[expect]]\naction = "open"\nuser = 1', "user must be a text"),
         ('[[expect]]\naction = "open"\ngroups = 1', "groups must be"),
         ('[[expect]]\naction = "open"\nallowed = "maybe"', "allowed must be true or false"),

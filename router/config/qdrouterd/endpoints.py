@@ -78,12 +78,12 @@ def _fit_http(table: Table, fields: Mapping[str, Setting], remark: Remarks) -> N
     # as in Dispatch, where this is the default port even with http
     values.setdefault("port", "amqp")
     if values.setdefault("websockets", True):
-        # with an sslProfile, every client of HTTP has to use TLS
+        # for requireSsl, because with an sslProfile every HTTP client has to use TLS anyway
         table.excluded_attributes = (*_REQUIRE_TLS, "cost")
         for key in table.excluded_attributes:
             values.pop(key, None)
         if values.get("role", "normal") not in WEBSOCKET_ROLES:
-            text = "other routers cannot connect over WebSockets here; only clients can"
+            text = "only clients can connect over WebSockets here, not other routers"
             remark("missing", table.line_of("role"), f"{place}.role", text)
             del values["role"]
         _fit_authentication(table, fields, remark)

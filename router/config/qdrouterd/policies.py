@@ -1,7 +1,7 @@
-"""Policies in Dispatch files: groups of vhosts, and folders with further vhosts.
+"""Policies in Dispatch files: the groups of vhosts, and `policyDir` with further vhosts.
 
-A vhost's groups are a table in JSON in both syntaxes. Dispatch reads the files of `policyDir` whose
-names end with .json, each a list of vhosts.
+In both syntaxes, the groups of a vhost are a JSON object. In the folder `policyDir`, Dispatch reads
+the files whose names end with .json, each a list of vhosts.
 """
 
 from __future__ import annotations
@@ -25,18 +25,19 @@ from router.config.vhosts import VhostGroupSettings
 Remark = Callable[[Sort, int, str, str, object], None]
 
 FOLDER_ATTRIBUTE: Final = "policyDir"
-# Limits for which 0 means that there is none, in Dispatch.
+# Limits for which 0 means no limit in Dispatch.
 _NONE_BY_ZERO: Final = frozenset(
     {"maxFrameSize", "maxSessions", "maxSessionWindow", "maxSenders", "maxReceivers"}
 )
 _LARGEST_FILE_BYTES: Final = 16 * 2**20
+_TOO_LARGE: Final = f"has more than {_LARGEST_FILE_BYTES} bytes"
 _FIELDS: Final = {
     file_name(field.name): setting_of(field) for field in attrs.fields(VhostGroupSettings)
 }
 
 
 def with_policy_folder(document: Document, folder: Path | None, source: str) -> Document:
-    """Return a document with the vhosts in the files of its policyDir, at the end.
+    """Return a document to which the vhosts in the files of its policyDir are appended.
 
     Files that cannot be read are mistakes of the document.
     """
@@ -59,7 +60,7 @@ def with_policy_folder(document: Document, folder: Path | None, source: str) -> 
         for file in files:
             read = _read_file(file)
             mistakes += read.mistakes
-            sections += [_without_lines(each, given.line) for each in read.sections]
+            sections += [_at_line(each, given.line) for each in read.sections]
         at = sections.index(section)
         kept = {key: each for key, each in section.given.items() if key != FOLDER_ATTRIBUTE}
         sections[at] = attrs.evolve(section, given=kept)
@@ -69,7 +70,7 @@ def with_policy_folder(document: Document, folder: Path | None, source: str) -> 
 def _read_file(file: Path) -> Document:
     try:
         if file.stat().st_size > _LARGEST_FILE_BYTES:
-            return Document((), (Mistake(str(file), 0, 0, "", "", "is too large"),))
+            return Document((), (Mistake(str(file), 0, 0, "", "", _TOO_LARGE),))
         text = file.read_text(encoding="utf-8-sig")
     except OSError as error:
         problem = f"cannot be read: {error.strerror or error}"
@@ -79,19 +80,19 @@ def _read_file(file: Path) -> Document:
     read = read_json(text, str(file))
     others = {each.name for each in read.sections} - {"vhost"}
     if others:
-        problem = f"has {', '.join(sorted(others))}; a file in policyDir has only vhosts"
+        problem = f"has {', '.join(sorted(others))}; a file in policyDir may have only vhosts"
         return Document((), (Mistake(str(file), 0, 0, "", "", problem),))
     return read
 
 
-def _without_lines(section: Section, line: int) -> Section:
-    """Return a section that stands at the line where its folder is named."""
+def _at_line(section: Section, line: int) -> Section:
+    """Return a section with all of it at one line, that of the policyDir it is read from."""
     given = {key: attrs.evolve(each, line=line) for key, each in section.given.items()}
     return attrs.evolve(section, line=line, given=given)
 
 
 def adapt_vhost(table: Table, remark: Remark) -> list[tuple[str, object, ValueNotAllowed]]:
-    """Convert the groups of a vhost to this router's form, in `table.values`.
+    """Convert the groups of a vhost in `table.values` to the form of this router.
 
     Return the paths and values that are not allowed, with the reasons.
     """
@@ -112,7 +113,7 @@ def adapt_vhost(table: Table, remark: Remark) -> list[tuple[str, object, ValueNo
                 text = "is not an attribute of a group in Dispatch, which ignores it"
                 remark("ignored", table.line_of("groups"), path, text, value)
             elif value in ("", []) or (key in _NONE_BY_ZERO and str(value) == "0"):
-                # as if it was not given
+                # the same as if it were absent
                 continue
             else:
                 try:

@@ -228,7 +228,7 @@ def _unquoted(lines: list[str]) -> dict[str, object] | None:
 
 
 def _shown(text: str) -> str:
-    # show nothing after a colon: it may be a password; the colon itself may be missing
+    # show nothing after a colon, or after "password" without one: it may be a password
     key, colon, _ = text.partition(":")
     if not colon and "pass" in key.lower():
         key = _FIRST_WORD.match(key)[0]  # type: ignore[index]

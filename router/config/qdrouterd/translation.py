@@ -225,12 +225,12 @@ class _Translator:
         self.place(kept, ours)
 
     def repeats_address(self, table: Table) -> bool:
-        """Report an address that an earlier section covers, and return whether there is one."""
+        """Report an address with the prefix or pattern of an earlier one; return whether it has."""
         covered = table.data.get("prefix"), table.data.get("pattern")
         if covered not in self.addresses:
             self.addresses.add(covered)
             return False
-        text = "repeats an earlier address, which counts, as in Dispatch"
+        text = "repeats an earlier address, which takes precedence, as in Dispatch"
         self.remark("changed", table.section.line, format_path(table.place), text)
         return True
 

@@ -26,9 +26,9 @@ POLICY: Final = (
     Metric(
         "trioute_policy_denied_total",
         "counter",
-        "What the policy refused, by kind: connection; session; sender and receiver, links on "
-        "which a peer wanted to send or to receive; message, one of an anonymous sender; size, a "
-        "message that was too large.",
+        "What the policy refused, by kind: connection; session; sender or receiver (a link on "
+        "which a peer wanted to send or to receive); message (of an anonymous sender); size (a "
+        "message that was too large).",
         ("vhost", "kind"),
         _denied,
     ),

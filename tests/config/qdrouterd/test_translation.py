@@ -127,7 +127,7 @@ def test_defaults_are_said_once() -> None:
         (
             "address",
             ["prefix: a", "}", "address {", "prefix: a"],
-            ["f:4: address[1]: repeats an earlier address, which counts"],
+            ["f:4: address[1]: repeats an earlier address, which takes"],
         ),
         ("fixedAddress", ["prefix: a"], ["f:1: fixedAddress: is an entity from before Dispatch"]),
         ("router", ["id: A", "id: B"], ["f:3: router.id: is given twice; the last counts"]),
