@@ -72,6 +72,19 @@ def test_mistakes_are_told(tmp_path: Path, text: str, mistake: str) -> None:
         read(tmp_path, text)
 
 
+@pytest.mark.parametrize(
+    ("text", "mistake"),
+    [
+        ("action\nopen,x", "expectation 1: a cell beyond the header is unknown"),
+        (f"action\n{'x' * 200_000}", "e.csv: field larger than field limit"),
+    ],
+    ids=["extra-cell", "long-cell"],
+)
+def test_mistakes_in_csv_are_told(tmp_path: Path, text: str, mistake: str) -> None:
+    with pytest.raises(InvalidExpectations, match=mistake):
+        read(tmp_path, text, "e.csv")
+
+
 def test_all_mistakes_are_told_at_once_and_there_is_a_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
