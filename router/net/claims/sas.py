@@ -27,8 +27,8 @@ _ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _LONGEST_PATH: Final = 2048
 # compared with the signature of an unknown key, so that this takes as long as for a known one
 _NO_KEY: Final = (b"\0" * 32,)
-# The same words whatever is wrong: nobody learns which keys there are.
-_WRONG: Final = TokenRefused(401, "the SAS token is not signed with a key that is accepted here")
+# The same text for an unknown key and a wrong signature: nobody learns which keys exist.
+_NOT_SIGNED: Final = "the SAS token is not signed with a key that is accepted here"
 
 
 @attrs.frozen
@@ -74,8 +74,8 @@ class SasKeys:
             # both are always computed: how long it takes does not tell which one it was
             is_right |= hmac.compare_digest(hmac.digest(secret, signed, "sha256"), signature)
         if key is None or not is_right:
-            raise _WRONG
-        # only now: who has no key learns nothing more
+            raise TokenRefused(401, _NOT_SIGNED)
+        # only now, so that a client without a key learns nothing more
         if not _EXPIRY.fullmatch(fields["se"]):
             raise TokenRefused(401, "the expiry (se) of the SAS token is no number of seconds")
         lifetime_s = int(fields["se"]) + leeway_s - now

@@ -57,6 +57,11 @@ def test_what_is_not_signed_is_refused_in_the_same_words(token: str) -> None:
     assert error.description == ("the SAS token is not signed with a key that is accepted here")
 
 
+def test_a_refusal_keeps_nothing_of_an_earlier_one() -> None:
+    """An exception that is raised again would keep the frames of each time, and their tokens."""
+    assert refused(sas("orders", key="wrong")) is not refused(sas("orders", key="wrong"))
+
+
 @pytest.mark.parametrize(
     "token",
     [
