@@ -1,7 +1,8 @@
 """Ask a connection's authorization plugin about each link that its peer attaches.
 
-Links wait unanswered while the plugin decides, one after the other, so that one peer keeps one call
-at a time busy however many links it attaches. All else on the connection goes on.
+An attach stays unanswered until the plugin has decided; everything else on the connection goes on.
+The plugin is asked about one link of a connection at a time, so a peer that attaches many links
+occupies only one call.
 """
 
 from __future__ import annotations
@@ -21,13 +22,16 @@ if TYPE_CHECKING:
     from router.net.hub import Hub
 
 COORDINATOR = "$coordinator"
+# Links that have ended are removed from a queue of this length, and then each time it has doubled.
+LEAST_PRUNED = 64
 
 
 class LinkAuthorization:
     """Queue of the links of one connection that wait for the plugin's decision.
 
-    The queue holds no more than the peer's links, which are charged to it. Tasks run in `nursery`,
-    which ends with the connection.
+    Links that have ended may stay in the queue for a while, but it is never longer than twice the
+    most links that the peer has had at a time, or `LEAST_PRUNED`. The plugin is asked by a task in
+    `nursery`, which ends with the connection.
     """
 
     def __init__(
@@ -38,10 +42,15 @@ class LinkAuthorization:
         self._core = core
         self._nursery = nursery
         self._waiting: deque[tuple[Link, LinkRequest]] = deque()
+        self._pruned_at = LEAST_PRUNED
         self._is_asking = False
 
     def ask(self, link: Link, request: LinkRequest) -> None:
-        """Ask about a link in a later turn."""
+        """Ask the plugin about a link; `attach.decided` gets the answer, in a later turn."""
+        if len(self._waiting) >= self._pruned_at:
+            # a peer may detach links before the answer, and attach others, while a plugin is slow
+            self._waiting = deque(each for each in self._waiting if not each[0].is_lost())
+            self._pruned_at = max(LEAST_PRUNED, 2 * len(self._waiting))
         self._waiting.append((link, request))
         if not self._is_asking:
             self._is_asking = True
@@ -50,6 +59,8 @@ class LinkAuthorization:
     async def _ask(self) -> None:
         while self._waiting:
             link, request = self._waiting.popleft()
+            if link.is_lost():
+                continue
             action = SEND if request.is_sender else RECEIVE
             address = COORDINATOR if request.is_coordinator else request.address or ""
             connection = link.session.connection

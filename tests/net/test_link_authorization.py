@@ -185,3 +185,19 @@ async def test_what_the_policy_refuses_is_not_asked_about() -> None:
         await attach(peer, 1, "q")
         await peer.hear(Attach)
         assert plugin.requests == [("send", "q")]
+
+
+async def test_links_that_end_while_they_wait_are_not_asked_about() -> None:
+    async with deciding() as (running, plugin), dialled(running.address) as peer:
+        await peer.begin()
+        await attach(peer, 0, "slow")
+        for number in range(100):
+            await attach(peer, 1, f"gone{number}")
+            await peer.say(Detach(1, closed=True))
+            await peer.hear(Attach)
+            await peer.hear(Detach)
+        await attach(peer, 1, "q")
+        plugin.go_on.set()
+        await peer.hear(Attach)
+        await peer.hear(Attach)
+        assert plugin.requests == [("send", "slow"), ("send", "q")]
