@@ -93,7 +93,7 @@ async def _accept(
 def are_descriptors_short(descriptor: int) -> bool:
     """Return whether all file descriptors that are still free are reserved.
 
-    `descriptor` is any open descriptor.
+    `descriptor` is any open descriptor; it is duplicated to find the lowest free one.
     """
     allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if allowed == resource.RLIM_INFINITY:

@@ -1,6 +1,7 @@
 """Authenticate peers by SASL: ANONYMOUS, EXTERNAL, PLAIN or SCRAM with a users file, or a plugin.
 
-RFC 4505, RFC 4422 (appendix A), RFC 4616 and RFC 5802. `plugin_logins` has what plugins decide.
+RFC 4505, RFC 4422 (appendix A), RFC 4616 and RFC 5802. `plugin_logins` handles the logins that are
+left to a plugin.
 """
 
 from __future__ import annotations
@@ -36,11 +37,11 @@ LONGEST_WAIT_S = 8.0
 
 @attrs.frozen
 class Step:
-    """Answer to one message of a peer: a challenge, or the user's name, or neither of the two.
+    """Answer to one SASL message of a peer: a challenge, or the user that has authenticated.
 
-    Without both, the peer has failed to authenticate; so it has if `is_refusal`, though a challenge
-    tells it so first. `proof` is sent with a success: it shows that the server knows the user as
-    well.
+    With neither of them, the peer has failed to authenticate. With `is_refusal` it has failed as
+    well, but it gets a challenge that says so before the outcome. `proof` is the additional data of
+    a successful outcome: it proves to the peer that the server knows the user, too.
     """
 
     challenge: bytes | None = attrs.field(default=None, repr=False)
@@ -48,7 +49,7 @@ class Step:
     proof: bytes | None = attrs.field(default=None, repr=False)
     groups: frozenset[str] = frozenset()
     is_refusal: bool = False
-    # what the peer may do, if it has logged in with a shared access key
+    # the rights of the shared access key that the peer has logged in with, if it has
     token: VerifiedToken | None = None
 
     @property
@@ -75,7 +76,8 @@ class Authenticator:
     """Authenticator of one listener's peers.
 
     `users` are the users that the listener admits. `plugin` is the name of the plugin that
-    authenticates by the mechanisms that it handles; the router handles the others.
+    authenticates by the mechanisms that it handles; the router handles the others. `claims` returns
+    the verifier of the peers' tokens, or None: its shared access keys are valid for PLAIN as well.
     """
 
     users: Users | None = attrs.field(repr=False)
@@ -85,7 +87,7 @@ class Authenticator:
     failed: FailedLogins = attrs.field(factory=FailedLogins, init=False, eq=False, repr=False)
 
     def offered(self, mechanisms: tuple[str, ...]) -> tuple[str, ...]:
-        """Return those of a listener's mechanisms that somebody handles."""
+        """Return those of a listener's mechanisms that the router or the plugin handles."""
         own = {"ANONYMOUS", "EXTERNAL"} if self.users is None else {*OWN}
         if self.claims() is not None:
             own.add("PLAIN")
@@ -94,8 +96,8 @@ class Authenticator:
     def is_left_to_plugin(self, mechanism: str) -> bool:
         """Return whether the plugin decides about logins by a mechanism.
 
-        If it is not known yet what the plugin handles, it has to decide all of them; but a plugin
-        never handles SCRAM, which takes several steps.
+        Until the plugin's mechanisms are known, all are left to it except for SCRAM, which no
+        plugin handles: it takes several steps.
         """
         if self.plugin is None or mechanism in SCRAM:
             return False
@@ -191,7 +193,7 @@ def _user_and_password(response: bytes) -> tuple[str, str] | None:
 
 @attrs.frozen
 class _PlainByKey:
-    """Login by PLAIN with the name and the text of a shared access key, or else by `users`."""
+    """Login by PLAIN with the name and value of a shared access key, or else as a user."""
 
     claims: LiveClaims = attrs.field(repr=False)
     users: _Plain | None

@@ -1,11 +1,11 @@
-"""Ask a plugin whether a peer may do something. An answer holds for one request, and is not kept.
+"""Ask a plugin whether a peer may open a connection, or send to or receive from an address.
 
     objection = await authorization.objection("send", "orders", connection, limit_s)
     if objection is not None:
         refuse with the AmqpError `objection`
 
-Whoever asks has to hold the peer's frames back meanwhile, because the answer takes time. Cancelling
-the call ends it, and then nothing has been allowed.
+An answer is valid for one request, and is not cached. The caller must not grant the request before
+the answer comes; if the call is cancelled, nothing has been allowed.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class Authorization:
         """Return why a peer may not do something, or None if the plugin allows it.
 
         `action` is OPEN with an empty address, SEND or RECEIVE. The error's scope is the link, or
-        the connection for OPEN. If the plugin does not run, fails, or has not answered within
-        `limit_s` seconds, the peer may not.
+        the connection for OPEN. The action is also refused if the plugin does not run, fails, or
+        does not answer within `limit_s` seconds.
         """
         scope = Scope.CONNECTION if action == OPEN else Scope.LINK
         wish = f"{_WHAT[action]} {address}".rstrip()

@@ -1,4 +1,4 @@
-"""Callouts to plugins: how a router asks one whether a peer may log in, or what it may do.
+"""Callouts to plugins, which ask whether a peer may log in, and what it may do.
 
 `router.hosting.callouts` implements them. A callout that fails allows nothing.
 """
@@ -14,16 +14,17 @@ from router.amqp.constants import SaslCode
 if TYPE_CHECKING:
     from router.engine.connection import Connection
 
-# A callout gets no more time than this, nor than this part of the handshake time-out since the
-# peer has connected: the outcome has to come before the connection is given up.
+# The longest time that a callout may take. Before the connection is open, it must also end within
+# this part of the handshake time-out, which begins when the peer connects: otherwise the peer would
+# be disconnected before it gets the outcome.
 LONGEST_S = 8.0
 PART_OF_HANDSHAKE = 0.8
 
 
 class CalloutFailed(Exception):
-    """Failure of a callout, with the SASL code that says so (section 5.3.3.6).
+    """Failure of a callout, with the code for the SASL outcome (section 5.3.3.6).
 
-    The text is for the log, and holds nothing that a peer or a plugin has said.
+    The text is for the log, and contains nothing from the peer or the plugin.
     """
 
     def __init__(self, code: SaslCode, plugin: str, reason: str) -> None:
@@ -35,7 +36,7 @@ class CalloutFailed(Exception):
 
 @attrs.frozen
 class Attempt:
-    """Attempt of a peer to log in, for a plugin; `external_user` is that of its certificate."""
+    """Attempt of a peer to log in; `external_user` is the user of its certificate."""
 
     mechanism: str
     response: bytes = attrs.field(repr=False)
@@ -74,7 +75,7 @@ class Callouts(Protocol):
 
 
 def time_left_s(connection: Connection, now: float) -> float:
-    """Return how many seconds a callout for a connection may take that is not open yet."""
+    """Return how many seconds a callout may take for a connection that is not open yet."""
     limit = connection.settings.handshake_timeout_s
     if not limit:
         return LONGEST_S

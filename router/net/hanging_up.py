@@ -8,16 +8,16 @@ from typing import Final
 
 import trio
 
-# If the peer has sent more, the socket stays readable, and it is looked at this often.
+# While unread octets keep the socket readable, it is polled at this interval.
 INTERVAL_S: Final = 0.25
-# only Linux has the first one; elsewhere only a lost connection is noticed
+# only Linux has POLLRDHUP; elsewhere only the loss of a connection is noticed
 _GONE: Final = getattr(select, "POLLRDHUP", 0) | select.POLLHUP | select.POLLERR
 
 
 async def until_hung_up(sock: socket.socket) -> None:
-    """Wait until the peer has closed its side, or is lost. No other task may wait for its octets.
+    """Wait until the peer has closed its side, or is lost, or this side closes the socket.
 
-    Returns also if this side closes the socket.
+    Meanwhile no other task may wait for the socket to be readable.
     """
     while sock.fileno() >= 0:
         try:

@@ -149,7 +149,7 @@ class AmqpPort:
 
     @property
     def claims(self) -> LiveClaims | None:
-        """Return what verifies the security tokens of its peers, or None if they need none."""
+        """Return the verifier of its peers' security tokens, or None if it takes none."""
         name = self.listener.claims
         return None if name is None else self.hub.claims.get(name)
 

@@ -1,4 +1,4 @@
-"""Log this side in at a server by SCRAM, as a router or as a client."""
+"""Authenticate at a server by SCRAM, for connectors and for the client."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SERVER_NOT_PROVED = AmqpError(
 
 
 class OwnLogin:
-    """Login of this side of a connection by SCRAM, with the user and password of its settings."""
+    """Login at a server by SCRAM, with the user and password in the connection's settings."""
 
     def __init__(self, pump: Pump) -> None:
         self._pump = pump

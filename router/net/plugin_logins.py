@@ -1,4 +1,7 @@
-"""Logins that a plugin decides: one response, or two where a refusal of a token has to be told."""
+"""Logins that are left to a plugin: it decides by the peer's first response.
+
+If a token is refused, a second response follows, to the challenge that says so.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,8 @@ from router.net.callouts import Attempt, CalloutFailed, Callouts
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# Refusals of tokens come as JSON in a challenge, and the outcome only after the peer's answer to
-# that (RFC 7628, section 3.2.2; XOAUTH2 has the older form).
+# A refusal of a token is sent as JSON in a challenge, and the outcome only after the peer's answer
+# to that (RFC 7628, section 3.2.2; XOAUTH2 has an older form).
 REFUSALS: Final = {
     "OAUTHBEARER": json.dumps({"status": "invalid_token"}).encode(),
     "XOAUTH2": json.dumps({"status": "401", "schemes": "bearer"}).encode(),
@@ -26,8 +29,8 @@ REFUSALS: Final = {
 class PluginLogin:
     """Login of one peer by a mechanism that a plugin handles.
 
-    `attempt` is what the plugin gets, but for the response. `time_left_s` returns the time that is
-    left for the plugin's answer.
+    `attempt` is what the plugin gets, still without the response. `time_left_s` returns the time
+    that is left for the plugin's answer.
     """
 
     plugin: str
@@ -35,7 +38,7 @@ class PluginLogin:
     host: str
     attempt: Attempt
     time_left_s: Callable[[], float] = attrs.field(repr=False)
-    # whether a challenge asks for the first response, and whether the peer was refused
+    # whether an empty challenge has asked for the first response; whether the peer was refused
     is_asked: bool = False
     is_refused: bool = False
 
@@ -43,7 +46,7 @@ class PluginLogin:
         """Return the answer to the peer's next message; raises CalloutFailed."""
         mechanism = self.attempt.mechanism
         if self.is_refused:
-            # whatever it says; the specification wants a single octet
+            # whatever the response is: it should be a single ^A, and changes nothing
             return Step()
         if not response and not self.is_asked and mechanism in ("PLAIN", *REFUSALS):
             self.is_asked = True

@@ -1,4 +1,4 @@
-"""Log of what a policy refuses."""
+"""Log what a policy refuses."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from router.net.endpoints import endpoint_name
 
 # How long a proxy may take to connect and to answer.
 ANSWER_S: Final = 10.0
-# The most octets of the head of an answer.
+# The most octets in the head of an answer.
 MAX_HEAD_BYTES: Final = 16 * 1024
 _END: Final = re.compile(rb"\n\r?\n")
 _STATUS: Final = re.compile(rb"HTTP/1\.[01] ([1-5][0-9][0-9])(?: ([^\r\n]*))?\r?\n")
@@ -83,7 +83,7 @@ async def _send(sock: trio.socket.SocketType, octets: bytes) -> None:
 
 
 async def _read_head(sock: trio.socket.SocketType) -> bytes:
-    """Read the head of an answer, and no octet behind it: that belongs to the host.
+    """Read the head of an answer, and no octet after it, which would come from the host.
 
     The result is shorter if the proxy ends its stream, or if the head is too long.
     """
@@ -92,7 +92,7 @@ async def _read_head(sock: trio.socket.SocketType) -> bytes:
         seen = await sock.recv(MAX_HEAD_BYTES - len(head), socket.MSG_PEEK)
         if not seen:
             break
-        # the end may be divided between what was read before and what is seen now
+        # the end of the head may be partly in what was read before
         end = _END.search(head + seen)
         size = len(seen) if end is None else end.end() - len(head)
         head += await sock.recv(size)

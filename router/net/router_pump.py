@@ -61,10 +61,10 @@ class RouterPump(Pump):
         self.server_tls = server_tls
         # authentication in progress
         self._login: Login | None = None
-        # whether a plugin decides about it, and whether it has failed
+        # whether a plugin decides about it, and whether its failure has been counted
         self._is_plugin_login = False
         self._has_failed = False
-        # what the shared access key allows that the peer has logged in with
+        # the rights of the shared access key that the peer has logged in with, if it has
         self._token: VerifiedToken | None = None
         # asks a plugin whether the peer may open the connection
         self.authorization: Authorization | None = None
@@ -205,7 +205,7 @@ class RouterPump(Pump):
         self.read_again()
 
     def _begin_login(self, authenticator: Authenticator, event: events.SaslInitReceived) -> Login:
-        """Return the login that a peer's SASL init begins."""
+        """Return a login for a peer's SASL init, by the plugin or by the router itself."""
         connection = self.connection
         host, external_user = endpoint_host(connection.name), connection.external_user
         plugin = authenticator.plugin
@@ -234,7 +234,7 @@ class RouterPump(Pump):
         )
 
     def _callout_failed(self, problem: CalloutFailed) -> None:
-        """End a login about which a plugin could not decide; no password was wrong."""
+        """End a login that a plugin could not decide; it is not counted as a failed one."""
         authentication_log.warning(
             "authentication callout failed",
             connection=self.number,
@@ -247,9 +247,10 @@ class RouterPump(Pump):
         self._login = None
 
     async def _while_connected(self, work: Callable[[], Awaitable[T]]) -> T | None:
-        """Do work while nothing is read from the peer; if the peer goes, cancel it, return None.
+        """Do work while nothing is read from the peer, and return its result.
 
-        Raises CalloutFailed if the work does.
+        If the peer hangs up first, the work is cancelled, and None is returned. Raises
+        CalloutFailed if the work does.
         """
         from router.net.hanging_up import until_hung_up
 

@@ -1,4 +1,4 @@
-"""Check that the keys of claims can be used, as listeners would use them."""
+"""Check that the keys for verifying tokens can be read and used."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def find_unusable_claims(
         else:
             keys[str(key.name)] = key
     for index, claims in enumerate(configuration.claims):
-        # other checks report keys that there are not
+        # another check reports names of keys that do not exist
         if any(name not in keys for name in claims.shared_access_keys):
             continue
         try:

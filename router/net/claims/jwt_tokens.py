@@ -1,8 +1,8 @@
-"""JSON Web Tokens (JWT, RFC 7519) that are signed (JWS, RFC 7515), checked with PyJWT.
+"""Verify signed JSON Web Tokens (JWT, RFC 7519; JWS, RFC 7515) with PyJWT.
 
-Each key is used only with the algorithms of its own kind: a public key never serves as a secret of
-HMAC, and the algorithm "none" belongs to no key. What a token's header says about keys (jku, jwk,
-x5u) is ignored, except that `kid` selects among the keys that are configured.
+Each key is used only with the algorithms of its own kind: a public key never serves as an HMAC
+secret, and no key allows the algorithm "none". Keys in a token's header (jku, jwk, x5u) are
+ignored; `kid` selects among the configured keys.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ MOST_RSA_EXPONENT: Final = 2**32
 LEAST_SECRET_BYTES: Final = 32
 MOST_GRANTS: Final = 256
 LONGEST_PATH: Final = 2048
-# The largest time that is compared as it is: AMQP's timestamps end there, about.
+# The largest time in a token that is accepted; AMQP's timestamps end at about the same time.
 _LATEST: Final = 2.0**53
+# In a token, the path that stands for all addresses.
 ALL: Final = "*"
 
 _OF_CURVES: Final = {"secp256r1": "ES256", "secp384r1": "ES384", "secp521r1": "ES512"}
@@ -41,7 +42,10 @@ class KeyUnusable(ConfigurationError):
 
 @attrs.frozen
 class JwtKey:
-    """Key of JWTs: a public key, or the octets of a secret; and the algorithms of its kind."""
+    """Key that verifies JWTs, and the algorithms of its kind.
+
+    `key` is a public key of the library cryptography, or the octets of an HMAC secret.
+    """
 
     key: Any = attrs.field(repr=False)
     algorithms: frozenset[str]
@@ -50,7 +54,7 @@ class JwtKey:
 
 @attrs.frozen
 class JwtRules:
-    """Keys of JWTs, and what the tokens must say."""
+    """Keys that verify JWTs, and the values that the tokens' claims must have."""
 
     keys: tuple[JwtKey, ...]
     algorithms: frozenset[str]
@@ -98,7 +102,7 @@ class JwtRules:
         ]
         for key in fitting[:MOST_TRIED]:
             try:
-                # this list has one algorithm, which is of the key's kind
+                # only the token's algorithm, which is one of the key's: PyJWT must not choose
                 payload = PyJWS(algorithms=[algorithm]).decode(
                     token, key.key, algorithms=[algorithm]
                 )
@@ -168,7 +172,7 @@ def _grants(value: object, claim: str) -> Iterator[Grant]:
 
 
 def _entries(value: object, claim: str) -> Iterator[tuple[str, int]]:
-    """Yield pairs of a path and a right; entries of scopes that mean something else are skipped."""
+    """Yield each path with a right there; skip scopes that are not of the form `right:path`."""
     if isinstance(value, dict):
         for path, words in value.items():
             listed = words.split() if isinstance(words, str) else words
@@ -191,7 +195,7 @@ def _entries(value: object, claim: str) -> Iterator[tuple[str, int]]:
 
 
 def public_key(octets: bytes) -> JwtKey:
-    """Return the key in a PEM file with a public key; raise KeyUnusable if there is none."""
+    """Return the public key in the octets of a PEM file; raise KeyUnusable if there is none."""
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
@@ -203,10 +207,10 @@ def public_key(octets: bytes) -> JwtKey:
 
 
 def secret_key(secret: bytes, kid: str | None = None) -> JwtKey:
-    """Return the key for a secret of HMAC; raise KeyUnusable if it is too short."""
+    """Return the key for an HMAC secret; raise KeyUnusable if it is too short."""
     if len(secret) < LEAST_SECRET_BYTES:
         raise KeyUnusable(f"is a secret of less than {LEAST_SECRET_BYTES} bytes")
-    # PyJWT warns of a secret that is shorter than the hash, which RFC 7518 forbids
+    # RFC 7518 (section 3.2) forbids a secret that is shorter than the hash
     fitting = {each for each in _OF_SECRETS if len(secret) * 8 >= int(each[2:])}
     return JwtKey(secret, frozenset(fitting), kid)
 

@@ -2,8 +2,9 @@
 
 A token is `SharedAccessSignature sr=AUDIENCE&sig=SIGNATURE&se=EXPIRY&skn=KEYNAME`, with each value
 percent-encoded. The signature is the HMAC-SHA256 of the encoded audience, a line feed and the
-expiry in seconds since 1970, by the octets of the key's text. The token gives its key's rights at
-the path of the audience and below it; the audience's scheme, host and port do not matter.
+expiry in seconds since 1970; its key is the text of the shared access key. The token gives the
+key's rights at the path of the audience and below it; the scheme, host and port of the audience do
+not matter.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _FIELDS: Final = ("sr", "sig", "se", "skn")
 _EXPIRY: Final = re.compile(r"[0-9]{1,12}", re.ASCII)
 _ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _LONGEST_PATH: Final = 2048
-# compared with the signature of an unknown key, so that this takes as long as for a known one
+# used in place of an unknown key, so that its check takes as long as that of a known one
 _NO_KEY: Final = (b"\0" * 32,)
 # The same text for an unknown key and a wrong signature: nobody learns which keys exist.
 _NOT_SIGNED: Final = "the SAS token is not signed with a key that is accepted here"
@@ -33,7 +34,7 @@ _NOT_SIGNED: Final = "the SAS token is not signed with a key that is accepted he
 
 @attrs.frozen
 class SasKey:
-    """Key of shared access signatures: `secrets` are its octets, primary and secondary."""
+    """Shared access key; `secrets` are the octets of its primary and secondary value."""
 
     name: str
     secrets: tuple[bytes, ...] = attrs.field(repr=False)
@@ -41,7 +42,7 @@ class SasKey:
 
 
 class SasKeys:
-    """Keys by their names in tokens."""
+    """Shared access keys by their names in tokens (skn)."""
 
     def __init__(self, keys: Iterable[SasKey] = ()) -> None:
         self._keys = {each.name: each for each in keys}
@@ -50,7 +51,7 @@ class SasKeys:
         return bool(self._keys)
 
     def log_in(self, name: str, secret: str) -> SasKey | None:
-        """Return the key with a name if `secret` is its text, as a client gives it by PLAIN."""
+        """Return the key with this name if `secret` is its value; otherwise None."""
         key = self._keys.get(name)
         is_right = False
         for each in _NO_KEY if key is None else key.secrets:
@@ -71,7 +72,7 @@ class SasKeys:
             raise TokenRefused(401, "the signature (sig) of the SAS token is not base64") from None
         is_right = False
         for secret in _NO_KEY if key is None else key.secrets:
-            # both are always computed: how long it takes does not tell which one it was
+            # both are always computed, so that the time does not tell which one was used
             is_right |= hmac.compare_digest(hmac.digest(secret, signed, "sha256"), signature)
         if key is None or not is_right:
             raise TokenRefused(401, _NOT_SIGNED)

@@ -1,4 +1,4 @@
-"""Verify tokens with the keys of one configured `claims` entity, which can be loaded again."""
+"""Verify tokens with the keys of a configured `claims` entity, which are reloaded on changes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from router.net.claims.sas import PREFIX, SasKey, SasKeys
 
 MAX_FILE_BYTES: Final = 1 << 20
 EXTRA: Final = "trioute[claims]"
-# A token that is valid for longer is taken to be valid for this long.
+# A token that is valid for longer expires after this time.
 LONGEST_LIFETIME_S: Final = 10 * 365 * 86400.0
 
 
@@ -53,7 +53,7 @@ class ClaimsUnusable(ConfigurationError):
 
 @attrs.frozen(eq=False)
 class LoadedClaims:
-    """Claims whose keys have been read."""
+    """Settings of a `claims` entity, with the keys that were read for it."""
 
     settings: ClaimsSettings
     sas: SasKeys = attrs.field(repr=False)
@@ -62,7 +62,7 @@ class LoadedClaims:
     def verify(self, token: str, audience: str | None, now: float) -> VerifiedToken:
         """Return what a token allows; raise TokenRefused if it is not valid.
 
-        What kind it is follows from the token itself, since clients name wrong ones. `now` is in
+        Its kind is recognized by its form, since some clients declare a wrong type. `now` is in
         seconds since 1970.
         """
         if token.startswith(PREFIX) and self.sas:
@@ -96,7 +96,7 @@ class LiveClaims:
         self._wall_clock = wall_clock
 
     def replace(self, loaded: LoadedClaims | None) -> None:
-        """Use other keys for the tokens that come from now on, or accept none any more."""
+        """Use other keys for later tokens; with None, accept no more tokens."""
         self.loaded = loaded
         if loaded is not None:
             self._settings = loaded.settings
@@ -112,10 +112,10 @@ class LiveClaims:
         return self._settings.token_timeout_seconds
 
     def log_in(self, name: str, secret: str) -> VerifiedToken | None:
-        """Return what a peer may do that logs in with the name and text of a shared access key.
+        """Return what a login with the name and value of a shared access key allows.
 
-        That is what the key gives, at all addresses, as long as the connection lasts. Return None
-        if there is no such key.
+        It allows the key's rights at all addresses for as long as the connection lasts. Return None
+        if no key has this name and value.
         """
         key = None if self.loaded is None else self.loaded.sas.log_in(name, secret)
         if key is None:
@@ -132,7 +132,7 @@ class LiveClaims:
 
 
 def renew(live: dict[str, LiveClaims], loaded: Mapping[str, LoadedClaims]) -> None:
-    """Use other keys for tokens; connections keep the tokens that were accepted before."""
+    """Replace the keys of verifiers; connections keep the tokens that were accepted before."""
     for name in [name for name in live if name not in loaded]:
         # connections that are still open accept no tokens any more
         live.pop(name).replace(None)

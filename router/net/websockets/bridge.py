@@ -22,7 +22,7 @@ from router.net.websockets.websocket import (
     WebSocketFailed,
 )
 
-# Most octets of a message that is sent.
+# The most octets in one message that is sent.
 SENT_BYTES: Final = 64 * 1024
 
 
@@ -42,7 +42,7 @@ async def run_over(web_socket: WebSocket, far: trio.SocketStream, pump: RouterPu
         nursery.start_soon(_receive, web_socket, far, pump)
         nursery.start_soon(_send, web_socket, far)
         await run_guarded(pump)
-        # the last octets are sent, and then the close
+        # time for `_send` to pass on the last octets, and to close the WebSocket
         nursery.cancel_scope.deadline = trio.current_time() + CLOSE_S
 
 

@@ -31,7 +31,7 @@ log = structlog.get_logger("router.connector")
 HANDSHAKE_S: Final = 10.0
 _USUAL_PORTS: Final = {False: 80, True: 443}
 _UNAUTHORIZED: Final = (401, 403, 407)
-# How much of a refusal's text is shown.
+# How many octets of a refusal's body are shown.
 _SHOWN_OCTETS: Final = 200
 
 
@@ -44,7 +44,7 @@ class Target:
     path: str
 
     def host_header(self, has_tls: bool) -> str:
-        """Return the value of Host."""
+        """Return the value of the Host header, which leaves out the usual port."""
         name = endpoint_name(self.hostname, self.port)
         return name.rpartition(":")[0] if self.port == _USUAL_PORTS[has_tls] else name
 
@@ -110,7 +110,10 @@ async def carry(
 async def _open(
     octets: OctetStream, web_socket: WebSocket, nursery: trio.Nursery
 ) -> tuple[Security | None, Failure | None]:
-    """Take the handshakes; return what TLS has agreed on, and why there is no WebSocket, if so."""
+    """Do the handshakes of TLS and the WebSocket.
+
+    Return what TLS has agreed on, if it is used, and why the WebSocket is not open, or None.
+    """
     security, failure = None, None
     with trio.move_on_after(HANDSHAKE_S) as handshake:
         if isinstance(octets, trio.SSLStream):
@@ -132,7 +135,7 @@ def _secured(
 async def _shake_hands(
     octets: trio.SSLStream[trio.SocketStream],
 ) -> tuple[Security | None, Failure | None]:
-    """Return what TLS has agreed on, or why it has failed."""
+    """Do the TLS handshake; return what was agreed on, or why it has failed."""
     try:
         await octets.do_handshake()
     except (trio.BrokenResourceError, ValueError) as broken:

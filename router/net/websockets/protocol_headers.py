@@ -1,7 +1,7 @@
-"""Protocol headers in the octets that are sent: each is a WebSocket message of its own.
+"""Send each protocol header as a WebSocket message of its own.
 
-The binding demands this of the headers of SASL and AMQP (sections 2.2.1 and 2.3). Frames, which
-follow, may be split and joined over messages in any way (section 2.4).
+The binding demands this for the headers of SASL and AMQP (sections 2.2.1 and 2.3). The frames that
+follow may be divided among messages in any way (section 2.4).
 """
 
 from __future__ import annotations
@@ -16,17 +16,20 @@ _FIRST_OCTETS: Final = 4
 
 
 class HeaderSplitter:
-    """Divider of a stream of octets into messages, until its header of AMQP has passed."""
+    """Splitter of a connection's octets into WebSocket messages, one for each protocol header.
+
+    After the AMQP header, which is the last one, `is_done` is True, and nothing is split any more.
+    """
 
     def __init__(self) -> None:
         self.is_done = False
-        # octets at the start of a header or frame, which are too few to tell which
+        # the start of a header or frame, if it is too short to tell which
         self._kept = b""
         # octets of the current frame that are still to come
         self._left = 0
 
     def split(self, octets: bytes) -> list[bytes]:
-        """Return the messages for the next octets; the rest of them is kept for the next call."""
+        """Return the messages for the next octets; an incomplete header is kept for later."""
         if self.is_done:
             return [octets]
         messages: list[bytes] = []
@@ -45,7 +48,7 @@ class HeaderSplitter:
                     messages.append(frames)
                     frames = b""
                 messages.append(octets[:_SIZE])
-                # the id of the protocol
+                # the protocol id differs for SASL
                 self.is_done = octets[_FIRST_OCTETS] == AMQP_HEADER[_FIRST_OCTETS]
                 octets = octets[_SIZE:]
             else:

@@ -1,4 +1,4 @@
-"""Server of AMQP over WebSockets: upgrades of HTTP requests, which an HTTP listener passes on."""
+"""Server of AMQP over WebSockets, which gets its upgrade requests from an HTTP listener."""
 
 from __future__ import annotations
 
@@ -65,9 +65,10 @@ class WebSocketPort(AmqpPort):
     def take_over(
         self, stream: trio.SocketStream, octets: OctetStream, head: bytes, behind: bytes
     ) -> None:
-        """Serve a connection whose request has this head; `octets` is `stream`, or TLS on it.
+        """Take over a connection whose request begins with `head`, and serve it.
 
-        Nobody else uses the connection from now on.
+        `octets` is `stream`, or TLS on it. `behind` is what was read after the head. Nothing else
+        may use the connection from now on.
         """
         assert self._connections is not None
         try:

@@ -8,8 +8,8 @@ from typing import Final
 AMQP: Final = "amqp"
 """Name of AMQP 1.0 in the registry of subprotocols, and in the binding (section 2.1)."""
 
-# that of Azure's clients; and "binary", which clients that know no name for AMQP use: as in
-# Dispatch, it counts only if no other one is proposed
+# AMQPWSB10 is proposed by Azure's clients, and "binary" by clients that know no name for AMQP. As
+# in Dispatch, "binary" is chosen only if no other one is proposed.
 _KNOWN: Final = frozenset({AMQP, "amqpwsb10"})
 _LAST: Final = "binary"
 

@@ -1,7 +1,7 @@
 """WebSocket of trio-websocket that passes binary messages on in pieces, as they arrive.
 
 trio-websocket would collect each message, with an object for each piece of it that arrives, however
-small. Here no message is collected: AMQP does not need the borders between messages, so neither
+small. Here no message is collected: AMQP does not need the boundaries between messages, so neither
 the size of a message nor the number of its pieces matters.
 """
 
@@ -52,9 +52,9 @@ class WebSocketClosed(Exception):
 class HandshakeStream(trio.abc.Stream):
     """Stream for a WebSocket that bounds what is received before the WebSocket is open.
 
-    A server gives the head of the request, which it has read before, and what was read behind it.
-    Nothing behind the head is received before `is_open` is set: what a client sends before its
-    request is accepted would be lost.
+    A server passes the head of the request, which it has read already, and what it has read after
+    the head. Nothing after the head is received before `is_open` is set: the library would lose
+    what a client sends before its request is accepted.
     """
 
     def __init__(self, stream: OctetStream, head: bytes = b"", behind: bytes = b"") -> None:
@@ -96,7 +96,7 @@ class HandshakeStream(trio.abc.Stream):
 
 
 class _Pieces(WSConnection):
-    """State of a WebSocket; each piece of a binary message becomes a message of its own."""
+    """Protocol state that makes each piece of a binary message a message of its own."""
 
     def __init__(self, kind: ConnectionType) -> None:
         super().__init__(kind)
@@ -116,7 +116,7 @@ class _Pieces(WSConnection):
             raise
 
     def events(self) -> Generator[Event, None, None]:
-        """Yield the events; a failure becomes an empty text, and `failure` says what it is."""
+        """Yield the events; a failure becomes an empty text message, and is in `failure`."""
         for event in super().events():
             if isinstance(event, BytesMessage):
                 if event.data:
@@ -127,7 +127,7 @@ class _Pieces(WSConnection):
                 )
                 yield TextMessage(data="")
             elif isinstance(event, CloseConnection) and self.state is ConnectionState.OPEN:
-                # the library has found a mistake, and would end the stream without a word
+                # the library has found a mistake, and would end the stream without saying so
                 self.failure = WebSocketFailed(int(event.code), event.reason or "protocol error")
                 yield TextMessage(data="")
             else:
@@ -198,7 +198,7 @@ class WebSocket:
         return self._connection._open_handshake.is_set()
 
     async def _unless_ended(self, wait: Callable[[], Awaitable[object]]) -> None:
-        """Call `wait`, and cancel it when nothing more is received."""
+        """Call `wait`, and cancel it when the WebSocket has ended."""
 
         async def watch(scope: trio.CancelScope) -> None:
             await self.ended.wait()
