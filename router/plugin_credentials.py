@@ -14,7 +14,7 @@ LONGEST_RESPONSE: Final = 16_384
 """Octets of the longest response that is read."""
 
 _TOKEN: Final = re.compile(r"[A-Za-z0-9\-._~+/]+=*")
-# What may stand in an authorization identity: "=" and "," are escaped.
+# Escapes in an authorization identity, for "," and "=" (RFC 5801, section 4).
 _ESCAPED: Final = re.compile(r"=(2C|3D)")
 _SEPARATOR: Final = "\x01"
 
@@ -30,7 +30,7 @@ class Password:
 
 @attrs.frozen
 class Token:
-    """Bearer token, and the user that the peer says it is, or an empty string for none."""
+    """Bearer token, and the user that the peer claims to be; empty if it names none."""
 
     user: str
     token: str = attrs.field(repr=False)
@@ -87,7 +87,7 @@ def _read_oauthbearer(text: str) -> Token:
     header, _, rest = text.partition(_SEPARATOR)
     parts = header.split(",")
     pairs = rest.split(_SEPARATOR)
-    # neither channel binding nor a header of another form
+    # the GS2 header must have no channel binding and no reserved attribute
     if len(parts) != 3 or parts[0] not in ("n", "y") or parts[2] or pairs[-2:] != ["", ""]:
         raise ValueError("a response of OAUTHBEARER must be n,a=...,^Aauth=Bearer ...^A^A")
     found = [pair for pair in pairs if pair.startswith("auth=")]

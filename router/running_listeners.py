@@ -1,4 +1,4 @@
-"""Listeners that are bound and run, and what a new listener takes over from an ending one."""
+"""Running listeners, and the sockets that a new listener takes over from an ending one."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class RunningListener:
 
     @property
     def amqp(self) -> AmqpPort | None:
-        """Return what AMQP is served by, over TCP or WebSockets; None if it is not served."""
+        """Return the server of AMQP, over TCP or WebSockets; None if AMQP is not served."""
         return self.server if isinstance(self.server, AmqpListener) else self.web_sockets
 
     @property

@@ -147,7 +147,7 @@ def _performative(cls: type[Composite], items: list[object], seen: SeenFrame, af
     rest = seen.body[after:]
     shown = show_octets(rest, LONGEST_PAYLOAD, is_cut=bool(seen.left)) if rest or seen.left else ""
     if shown and int(cls.CODE) in _SASL:
-        # a SASL frame has no payload; behind it may be the rest of a response
+        # a SASL frame has no payload; these octets may be a part of a response
         shown = "<not shown>"
     return Words(
         name,
@@ -162,7 +162,7 @@ def _performative(cls: type[Composite], items: list[object], seen: SeenFrame, af
 
 
 def _is_harmless(title: str, item: object) -> bool:
-    """Return whether a mechanism or host name in an init is one; by mistake, it is a response."""
+    """Return whether a field of a sasl-init can be shown, and is no misplaced response."""
     if not isinstance(item, str):
         return False
     return _MECHANISM.fullmatch(item) is not None if title == "mechanism" else item.isprintable()

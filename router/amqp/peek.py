@@ -128,7 +128,7 @@ def _enter_properties(cursor: Cursor, number: int) -> bool:
 
 
 def _skip_head(cursor: Cursor) -> int:
-    """Move to the value of the first section after the annotations; return that section's code."""
+    """Move to the value of the first section after header and annotations; return its code."""
     descriptor = take_section(cursor)
     while HEADER <= descriptor < PROPERTIES:
         cursor.skip()
@@ -188,7 +188,7 @@ def find_user_id(view: Buffer, start: int, end: int, *, is_whole: bool) -> bytes
         cursor.move(view, start, end)
         descriptor = NO_VALUE if start == end else _skip_head(cursor)
         if descriptor != PROPERTIES:
-            # if no later section begins here, the properties may be still to come
+            # without a later section here, the properties may be in the next frame
             return b"" if is_whole or PROPERTIES < descriptor <= FOOTER else None
         if not _enter_field(cursor, USER_ID):
             return b""

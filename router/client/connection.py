@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from router.net.own_logins import OwnLogin
 
 CONNECT_TIMEOUT_S = 10.0
-# SASL mechanisms for a user and a password: those first that do not send the password.
+# SASL mechanisms for a user and a password; those that do not send the password come first.
 WITH_USER = ("SCRAM-SHA-512", "SCRAM-SHA-256", "SCRAM-SHA-1", "PLAIN")
 # How long the peer may take to answer our close.
 CLOSE_TIMEOUT_S = 2.0

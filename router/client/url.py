@@ -47,7 +47,7 @@ def parse_url(text: str) -> Url:
         scheme, rest = "amqp", text
     scheme = scheme.lower()
     if scheme not in PORTS:
-        # what is no scheme at all may be a user and a password
+        # a text that cannot be a scheme may be a user and a password
         shown = f"{scheme}://" if _SCHEME.fullmatch(scheme) else "its scheme"
         raise ValueError(f"{shown} is not supported here: only amqp:// and amqps:// are")
     authority, _, address = rest.partition("/")
@@ -63,7 +63,7 @@ def parse_url(text: str) -> Url:
         try:
             host, port = _host_and_port(place, PORTS[scheme])
         except ValueError:
-            # from the beginning of a password, which the message must not show
+            # the original message may show the beginning of a password
             raise ValueError(
                 "the part before the first slash is not host:port; write a slash in a password as "
                 "%2F"

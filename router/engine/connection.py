@@ -95,7 +95,7 @@ class Connection:
         self.access: Any = None
         self.state = int(ConnectionState.START)
         self.phase = HEADER
-        # octets after a SASL init, or after an open that is held back, wait until it is decided
+        # while a SASL init or an open awaits a decision, the octets after it wait
         self.paused = False
         # there is so much work that other connections have their turn before the rest is done
         self.is_behind = False

@@ -148,7 +148,7 @@ def own_open(settings: ConnectionSettings, number: int = 0) -> Open:
 
 
 def change_settings(connection: Connection, settings: ConnectionSettings) -> None:
-    """Change the settings of a connection whose open has been received and not been answered."""
+    """Change the settings of a connection after its peer's open, before that is answered."""
     connection.settings = settings
     connection.max_frame_size = settings.max_frame_size
     connection.channel_max = min(settings.channel_max, int(connection.remote_open.channel_max))
@@ -228,9 +228,9 @@ def _open_received(connection: Connection, remote: Open) -> None:
 
 
 def hold_open(connection: Connection) -> None:
-    """Hold back the answer to a peer's open, when `OpenReceived` tells of it.
+    """Hold back the answer to a peer's open; call this while `OpenReceived` is handled.
 
-    Nothing else is read from the peer until `release_open` is called, or `refuse`.
+    Nothing else is read from the peer until `release_open` or `refuse` is called.
     """
     connection.paused = True
 

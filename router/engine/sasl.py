@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from router.engine.connection import Connection
 
 
-# Mechanisms that send a password or a token readable.
+# Mechanisms that send a password or a token in clear text.
 READABLE: Final = frozenset({"PLAIN", "XOAUTH2", "OAUTHBEARER"})
 
 
@@ -46,7 +46,7 @@ def frame_received(connection: Connection, body: bytes) -> None:
             Condition.FRAMING_ERROR,
             f"a SASL frame has {len(body) - end} octets after its only value",
         )
-    # each side says the first frame of its own once, and in this order (section 5.3.2)
+    # mechanisms and init are sent once each, before any other SASL frame (section 5.3.2)
     is_begun = connection.mechanism is not None
     if connection.is_client and isinstance(frame, SaslMechanisms) and not is_begun:
         _choose_mechanism(connection, frame)
@@ -104,7 +104,7 @@ def is_scram(mechanism: str | None) -> bool:
 def offered_mechanisms(connection: Connection) -> tuple[str, ...]:
     """Return the mechanisms that a server offers on this connection.
 
-    EXTERNAL needs a certificate of the peer. The mechanisms that send a readable secret need TLS
+    EXTERNAL needs a certificate of the peer. Mechanisms that send a secret in clear text need TLS,
     unless the settings allow them without.
     """
     settings = connection.settings
@@ -235,7 +235,7 @@ def outcome(
     if connection.phase != opening.SASL_PHASE:
         return
     if not accepted:
-        _end_without(connection, SaslCode.AUTH, "authentication failed")
+        _send_failure(connection, SaslCode.AUTH, "authentication failed")
         return
     frame = SaslOutcome(code=SaslCode.OK, additional_data=data)
     opening.write(connection, encode_frame(0, frame, frame_type=SASL_FRAME))
@@ -246,15 +246,15 @@ def outcome(
 
 
 def fail(connection: Connection, code: SaslCode, reason: str) -> None:
-    """As the server, end a login that could not be decided, with one of the codes for that.
+    """As the server, end a login that could not be decided, with one of the system error codes.
 
     `reason` is for the log; the peer gets only the code (section 5.3.3.6).
     """
     if connection.phase == opening.SASL_PHASE:
-        _end_without(connection, code, reason)
+        _send_failure(connection, code, reason)
 
 
-def _end_without(connection: Connection, code: SaslCode, reason: str) -> None:
+def _send_failure(connection: Connection, code: SaslCode, reason: str) -> None:
     """Send an outcome other than ok, and end the connection."""
     opening.write(connection, encode_frame(0, SaslOutcome(code=code), frame_type=SASL_FRAME))
     opening.give_up(connection, AmqpError(Condition.UNAUTHORIZED_ACCESS, reason))

@@ -37,10 +37,10 @@ class ConnectionSettings:
     # tuple means to connect without SASL
     sasl_mechanisms: tuple[str, ...] = ("ANONYMOUS",)
     sasl_required: bool = False
-    # as a server: whether mechanisms that send a readable secret, as PLAIN does, need TLS
+    # as a server: whether mechanisms that send a secret in clear text, as PLAIN does, need TLS
     plain_needs_tls: bool = False
-    # as a server: the largest SASL frame that is accepted; section 5.3.1 allows 512 octets, which
-    # are too few for most tokens
+    # as a server: the largest SASL frame that is accepted; the 512 octets of section 5.3.1 are too
+    # few for most tokens
     sasl_frame_bytes: int = 512
     sasl_username: str | None = None
     sasl_password: str | None = attrs.field(default=None, repr=False)

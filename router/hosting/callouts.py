@@ -25,7 +25,7 @@ from router.plugin import AccessRequest, Identity, Login
 
 log = structlog.get_logger("router.plugin")
 
-# Limits of what a plugin may say of a user.
+# Limits for an Identity that a plugin returns.
 LONGEST_NAME: Final = 1024
 MAX_GROUPS: Final = 1000
 
@@ -108,7 +108,7 @@ class PluginCallouts:
         raise CalloutFailed(SaslCode.SYS_TEMP, plugin, reason)
 
     async def _running(self, plugin: str) -> HostedPlugin:
-        """Return a plugin that runs, after it is set up; raise CalloutFailed for any other."""
+        """Wait until a plugin is set up, and return it; raise CalloutFailed if it does not run."""
         hosted = self._hosts.state_of(plugin)
         if hosted is None:
             raise CalloutFailed(SaslCode.SYS_PERM, plugin, "it is not in the configuration")
@@ -157,7 +157,7 @@ class PluginCallouts:
 
 
 def _mechanisms(hosted: HostedPlugin) -> frozenset[str] | None:
-    """Return what a plugin says it handles, or None if it has not been made yet."""
+    """Return the mechanisms that a plugin declares, or None if it has not been made yet."""
     if hosted.instance is None:
         return None
     try:
@@ -170,7 +170,7 @@ def _mechanisms(hosted: HostedPlugin) -> frozenset[str] | None:
 
 
 def _raised(plugin: str, method: str, problem: BaseException) -> CalloutFailed:
-    """Return the failure of a call that has raised an exception; log that, but not its text."""
+    """Return the failure of a call that has raised an exception, and log it without its text."""
     name = type(problem).__name__
     log.error("plugin call failed", plugin=plugin, call=method, exception=name, at=_place(problem))
     is_hung = isinstance(problem, PluginHung)
@@ -185,7 +185,7 @@ def _place(problem: BaseException) -> str:
 
 
 def _known(found: object) -> Known | None:
-    """Return the user that a plugin's answer names, or None if it is not as it has to be."""
+    """Return the user that a plugin's answer names, or None if it is not a valid Identity."""
     if not isinstance(found, Identity):
         return None
     groups: object = found.groups

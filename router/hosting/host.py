@@ -41,7 +41,7 @@ log = structlog.get_logger("router.plugin")
 START_S: Final = 30.0
 # Time that a stopping router waits for its plugins.
 STOP_S: Final = 2.0
-# How many calls of one plugin, about peers, are in progress at a time.
+# How many callouts to one plugin (`callouts`) are in progress at a time.
 MAX_CALLS: Final = 64
 # Maximum number of lines that are logged from a crashed plugin's traceback.
 MAX_TRACEBACK_LINES: Final = 30

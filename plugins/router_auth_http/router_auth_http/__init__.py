@@ -1,4 +1,4 @@
-"""Ask a web service who may log in, and what connections are allowed."""
+"""Ask a web service who may log in, and which connections are allowed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import httpx
 
 MAX_ANSWER_BYTES: Final = 64 * 1024
-# The router has no more calls in progress.
+# As many as the router has calls in progress, at most.
 MOST_CONNECTIONS: Final = 64
 REFUSALS: Final = frozenset({401, 403})
 
@@ -108,13 +108,13 @@ class Settings:
 
 
 class AuthHttp(plugin.Plugin):
-    """Asks a web service who may log in, and optionally which connections are allowed."""
+    """Plugin that asks a web service who may log in, and optionally who may open a connection."""
 
     api_version = (1, 1)
     settings_class: ClassVar[type[attrs.AttrsInstance]] = Settings
 
     def __init__(self, settings: Settings) -> None:
-        # only here, in a thread: it takes long, and `trioute check` does without
+        # only here, in a thread: it takes long, and `trioute check` does not need it
         import httpx  # noqa: F401
 
         self.options = settings
@@ -129,7 +129,7 @@ class AuthHttp(plugin.Plugin):
         self._client: httpx.AsyncClient | None = None
 
     async def run(self, router: plugin.Router) -> None:
-        """Keep connections to the service, until cancelled."""
+        """Keep connections to the service open until cancelled."""
         import httpx
         import trio
 
@@ -203,7 +203,7 @@ class AuthHttp(plugin.Plugin):
                     return None
                 if answer.status_code != 200:
                     raise ServiceFailed(f"the service answered {answer.status_code}")
-                # as it comes: a little that is compressed may be very much
+                # without decompression, since a short compressed body may be very long
                 with trio.CancelScope() as enough:
                     async for piece in answer.aiter_raw():
                         body += piece
@@ -216,7 +216,7 @@ class AuthHttp(plugin.Plugin):
 
 
 def _identity(answer: bytes, user: str) -> plugin.Identity:
-    """Return the identity in an answer; `user` is the one that a password was right for."""
+    """Return the identity in an answer; `user` is that of the login, if the answer names none."""
     try:
         found = json.loads(answer) if answer.strip() else {}
     except (ValueError, RecursionError):

@@ -19,8 +19,8 @@ USER: Final = "{user}"
 DN: Final = "{dn}"
 LONGEST_NAME: Final = 256
 MAX_GROUPS: Final = 1000
-# Characters that a directory maps to nothing when it compares (RFC 4518, section 2.2), and that
-# Python takes for printable.
+# Characters that a directory ignores in comparisons (RFC 4518, section 2.2), although Python takes
+# them for printable.
 _IGNORED: Final = frozenset("\u034f\u1806\u180b\u180c\u180d\ufffc") | frozenset(
     map(chr, range(0xFE00, 0xFE10))
 )
@@ -47,7 +47,7 @@ def directory_url() -> plugin.Kind:
 
 
 def template(*names: str) -> plugin.Kind:
-    """Return the kind for a text in which one of these names is replaced."""
+    """Return the kind for a text that contains at least one of these placeholders."""
     words = f"text with {' or '.join(names)} in it"
 
     def read(value: object) -> str:
@@ -126,7 +126,7 @@ class Settings:
 
 
 class Directory(Protocol):
-    """Connection to an LDAP server: what is used of python-ldap's class, which has no types."""
+    """Connection to an LDAP server: the used part of python-ldap's class, which has no types."""
 
     protocol_version: int
 
@@ -134,7 +134,7 @@ class Directory(Protocol):
         """Set an option of this connection."""
 
     def start_tls_s(self) -> None:
-        """Begin with TLS."""
+        """Upgrade the connection to TLS (StartTLS)."""
 
     def simple_bind_s(self, who: str, cred: str) -> object:
         """Bind by a password."""
@@ -149,14 +149,14 @@ class Directory(Protocol):
 
 
 class AuthLdap(plugin.Plugin):
-    """Checks passwords at an LDAP server, and reads the groups of users there."""
+    """Plugin that checks passwords at an LDAP server, and reads the users' groups there."""
 
     api_version = (1, 1)
     settings_class: ClassVar[type[attrs.AttrsInstance]] = Settings
     mechanisms = ("PLAIN",)
 
     def __init__(self, settings: Settings) -> None:
-        # only here, in a thread: `trioute check` does without
+        # only here, in a thread: `trioute check` does not need it
         import ldap  # noqa: F401
 
         self.options = settings
@@ -166,7 +166,7 @@ class AuthLdap(plugin.Plugin):
         self._limiter: trio.CapacityLimiter | None = None
 
     async def run(self, router: plugin.Router) -> None:
-        """Wait until cancelled; a bind has a connection of its own."""
+        """Wait until cancelled; each bind makes a connection of its own."""
         import trio
 
         self._limiter = trio.CapacityLimiter(self.options.threads)
@@ -185,7 +185,7 @@ class AuthLdap(plugin.Plugin):
         except ValueError:
             return None
         user = canonical(said.user)
-        # with an empty password a server takes the bind for an anonymous one
+        # a bind with an empty password succeeds without a check (RFC 4513, section 5.1.2)
         if user is None or not said.password or said.identity not in ("", said.user):
             return None
         # the thread of a cancelled call keeps its place until it ends, at the time-out
@@ -228,14 +228,14 @@ class AuthLdap(plugin.Plugin):
             directory.start_tls_s()
 
     def _groups(self, directory: Directory, dn: str, user: str) -> frozenset[str]:
-        """Return the groups of a user, whom the connection is bound as."""
+        """Return the groups of the user that the connection is bound as."""
         import ldap
         from ldap.filter import escape_filter_chars
 
         settings = self.options
         if settings.groups_base is None:
             return frozenset()
-        # at once, so that what replaces one name is not searched for the other
+        # split first, so that a placeholder in the user's name or DN is not replaced
         parts = settings.groups_filter.split(DN)
         parts = [part.replace(USER, escape_filter_chars(user)) for part in parts]
         wanted = escape_filter_chars(dn).join(parts)
@@ -254,7 +254,7 @@ class AuthLdap(plugin.Plugin):
 
 
 def canonical(name: str) -> str | None:
-    """Return the one form of a name, among all that a directory takes for the same.
+    """Return the canonical form of a name, the same for all names that a directory takes for one.
 
     Returns None for a name with characters or spaces that a directory would leave out.
     """

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from router.engine.link import Link
     from router.errors import AmqpError
 
-# How many names of addresses an access remembers the decisions for, for anonymous senders, and how
-# long these may be: a peer may send to a name as long as a frame.
+# For how many address names an access remembers its decisions about messages of anonymous senders,
+# and how long these names may be: a peer may send to a name that is as long as a frame.
 MOST_REMEMBERED: Final = 1024
 LONGEST_REMEMBERED: Final = 512
 
@@ -45,7 +45,7 @@ class LinkRequest:
 
 
 class AccessRule(Protocol):
-    """Part of an access that decides by one policy, or by one kind of claims."""
+    """Part of an access: the rules of a policy, or the claims of the peer's tokens."""
 
     def link_refusal(self, access: Access, request: LinkRequest) -> AmqpError | None:
         """Return why a peer may not attach a link, at link scope; None if it may."""
@@ -56,7 +56,7 @@ class AccessRule(Protocol):
 
 @attrs.define(eq=False)
 class Access:
-    """What the peer of one connection may do.
+    """Rights of the peer of one connection, and the links that were granted by them.
 
     `max_message_size` is in octets, and 0 means that there is no limit. With `checks_user_id`, each
     message's user-id must be empty or the peer's own user (section 3.2.4). `on_closed` is called
@@ -72,7 +72,7 @@ class Access:
     allows_admin_status: bool = True
     on_closed: Callable[[], None] | None = None
     asks: Callable[[Link, LinkRequest], None] | None = None
-    # the tokens of a connection whose peer may put them; also one of `rules`
+    # the peer's tokens, if it may put any; these are also one of `rules`
     claims: Claims | None = attrs.field(default=None, init=False, repr=False)
     # the attached links with their requests, and how many of them are senders
     links: dict[Link, LinkRequest] = attrs.field(factory=dict, init=False, repr=False)

@@ -1,8 +1,8 @@
 """Claims: what the security tokens that a peer has put allow it to do on its connection.
 
 A token gives rights at paths. A path covers the address that is equal to it, and every address that
-continues it with `/` and more; the empty path covers all addresses. Paths and addresses are
-compared character by character, except for words that Azure's clients write in several ways.
+continues it after a `/`; the empty path covers all addresses. Case matters, except in segments such
+as `ConsumerGroups`, which Azure's clients write in several ways.
 `router.core.links.cbs` takes tokens from peers, and a `TokenVerifier` checks them. Nothing here
 runs per message.
 """
@@ -29,7 +29,7 @@ SEND: Final = 1
 LISTEN: Final = 2
 MANAGE: Final = 4
 ANY: Final = SEND | LISTEN | MANAGE
-# The capability of a connection that tells of the node, and the kinds of tokens it takes.
+# The connection capability that announces the `$cbs` node, and the kinds of tokens it takes.
 CAPABILITY: Final = "AMQP_CBS_V1_0"
 SUPPORTED: Final = "SAS tokens (servicebus.windows.net:sastoken) and JWTs (amqp:jwt)"
 RIGHTS: Final = {"Send": SEND, "Listen": LISTEN, "Manage": MANAGE}
@@ -40,13 +40,14 @@ MOST_PATHS: Final = 4096
 # An address that is longer, or has more parts, is covered only by the empty path.
 LONGEST_ADDRESS: Final = 2048
 MOST_PARTS: Final = 64
-# The octets that a token takes here, and each of its paths; measured in the interpreted build.
+# How many octets are charged for a token, and for each of its paths; measured in the interpreted
+# build.
 TOKEN_BYTES: Final = 512
 PATH_BYTES: Final = 256
-# How much of an address an error shows.
+# How many characters of an address an error shows.
 _MOST_SHOWN: Final = 255
 _AUTHORITY: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/]*", re.ASCII)
-# Parts of addresses between the names of a hub or topic and of what belongs to it.
+# Segments of Azure's addresses that introduce a name, as in HUB/ConsumerGroups/GROUP.
 _WORDS: Final = frozenset({"consumergroups", "partitions", "subscriptions"})
 _DYNAMIC: Final = "/temp."
 
@@ -63,8 +64,9 @@ class Grant:
 class VerifiedToken:
     """Token that a `TokenVerifier` has accepted.
 
-    `subject` identifies what a later token replaces if the peer names no audience. `key` is the
-    name of the key that the token was signed with. The token is valid for `lifetime_s` seconds.
+    If the peer names no audience, the token replaces an earlier one with the same `subject`. `key`
+    is the name of the key that the token was signed with. The token is valid for `lifetime_s`
+    seconds.
     """
 
     grants: tuple[Grant, ...]
@@ -88,7 +90,7 @@ class VerifiedToken:
 
 
 class TokenRefused(Exception):
-    """Refusal of a token; `status` is a code of HTTP, and no text shows any part of the token."""
+    """Refusal of a token; `status` is an HTTP status code. No text shows any part of the token."""
 
     def __init__(self, status: int, description: str) -> None:
         super().__init__(description)
@@ -172,7 +174,7 @@ class Claims:
         return former is not None
 
     def log_in(self, token: VerifiedToken, now: float) -> int:
-        """Keep what a peer may do since its login, and nothing else; return its octets."""
+        """Allow only what the peer's login with a shared access key gives; return its octets."""
         self.is_required = True
         self.put("", token, now)
         return self.octets_of("")
@@ -260,7 +262,7 @@ class Claims:
         right = SEND if request.is_sender else LISTEN
         name = request.address
         if request.is_dynamic and name is None:
-            # its name cannot be guessed, so it is only for those whom the peer tells it
+            # its name cannot be guessed: only those whom the peer tells it can use the node
             is_allowed = self.has(ANY)
         elif name is None or request.is_coordinator:
             is_allowed = self.has(right)
@@ -277,7 +279,7 @@ class Claims:
         if name.startswith(ROUTERS_NAMES) and _DYNAMIC in name:
             is_allowed = self.has(right)
         elif name == MANAGEMENT_NODE:
-            # each request is checked by itself (`router.management`)
+            # the management agent checks each request (`router.management`)
             right, is_allowed = ANY, self.has(ANY)
         elif name.startswith(ROUTERS_NAMES) and name.endswith(MANAGEMENT):
             right, is_allowed = MANAGE, self.may_manage()
@@ -300,7 +302,7 @@ def path_in(audience: str) -> str:
 
 
 def _spelt(path: str) -> str:
-    """Return a path in which Azure's words are in lower case, as some of its clients write them."""
+    """Return a path with Azure's segments in lower case, since clients differ in their case."""
     parts = path.split("/")
     return "/".join(each.lower() if each.lower() in _WORDS else each for each in parts)
 

@@ -148,8 +148,9 @@ class LinkNames:
 def key_of(link: Link) -> tuple[str, str, bool]:
     """Return the key of a link: its peer's container-id, its name, and whether the router sends.
 
-    Tenants have separate names: the container-id of a tenant's client is preceded by the tenant,
-    and so is one that looks like that, whose tenant has an empty name.
+    Different tenants have separate link names: the container-id of a tenant's client is preceded by
+    the tenant and NUL. For clients without a tenant, a container-id that contains NUL is preceded
+    by another, so that it cannot be taken for that of a tenant's client.
     """
     connection = link.session.connection
     container = connection.remote_open.container_id

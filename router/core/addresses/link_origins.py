@@ -75,7 +75,7 @@ def user_name(connection: Connection) -> str:
     """Return the name of a peer's user, which is different for each tenant."""
     user: str = connection.user or ANONYMOUS
     tenant = tenant_of(connection)
-    # what looks like a tenant's user but is none belongs to the tenant with the empty name
+    # without a tenant, a user with NUL in the name must not be taken for one of a tenant
     return f"{tenant}\0{user}" if tenant or "\0" in user else user
 
 

@@ -44,8 +44,8 @@ def of_connection(connection: Connection) -> str:
 def _is_trusted(connection: Connection) -> bool:
     """Return whether a peer has authenticated, or is on this host.
 
-    A web page that a browser on this host shows is not trusted for that. A peer to which this
-    router has connected has proved nothing; it is trusted only if it is a router on this host.
+    For a web page in a browser on this host, the host does not count. A peer to which this router
+    has connected has proved nothing; it is trusted only if it is a router on this host.
     """
     is_router = connection.settings.role in ROLES
     if connection.is_client:

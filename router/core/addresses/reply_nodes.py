@@ -1,9 +1,8 @@
-"""Receivers of answers of the management node: clients that attach a receiver to `$management`.
+"""Dynamic nodes for receivers that clients attach to the management node, to get responses.
 
-In the pattern that clients of Azure use, a client attaches a receiver whose source is the
-management node, and names the target of this receiver as the reply-to of its requests. The router
-makes a dynamic node for such a receiver, and its management agent sends answers there, in place of
-the reply-to that the client knows. Nothing here runs per message.
+Clients of Azure attach a receiver whose source is the management node, and use the target of this
+receiver as the reply-to of their requests. The router makes a dynamic node for such a receiver, and
+its management agent sends responses there in place of the reply-to. Nothing here runs per message.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ class _Receiver:
 
 
 class ReplyNodes:
-    """Receivers of answers, by connection and link."""
+    """Receivers of management responses, with their nodes, by connection and link."""
 
     def __init__(self) -> None:
         self._receivers: dict[Connection, dict[Link, _Receiver]] = {}
@@ -68,10 +67,10 @@ class ReplyNodes:
         self._receivers.pop(connection, None)
 
     def find(self, connection: Connection, reply_to: str) -> str | None:
-        """Return the node to which answers go for a reply-to; None if that names no receiver.
+        """Return the node that stands for a reply-to; None if it names no receiver.
 
-        The reply-to is the target of a receiver of the same connection or, as some clients have it,
-        the receiver's source. An empty one means the receiver that was attached last.
+        The reply-to is the target of a receiver on the same connection or, with some clients, the
+        receiver's source. An empty one means the receiver that was attached last.
         """
         receivers = self._receivers.get(connection)
         if not receivers:

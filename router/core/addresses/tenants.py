@@ -52,7 +52,7 @@ class Tenant:
         return blake2b(self.name.encode(), digest_size=_MARK_BYTES, person=b"tenant").hexdigest()
 
     def inward(self, table: AddressTable, text: str, *, is_sender: bool) -> str:
-        """Return the router's name for an address text of a client.
+        """Return the router's name for an address that a client of the tenant uses.
 
         Raises `AmqpError` at link scope if there is no such address for the tenant.
         """
@@ -91,7 +91,7 @@ class Tenant:
 
 
 def inside(table: AddressTable, connection: Connection, text: str, *, is_sender: bool) -> str:
-    """Return the router's name for an address text of a peer; the text, if it has no tenant.
+    """Return the router's name for an address that a peer uses; the same if it has no tenant.
 
     Raises `AmqpError` at link scope if there is no such address for the peer's tenant.
     """
@@ -100,13 +100,13 @@ def inside(table: AddressTable, connection: Connection, text: str, *, is_sender:
 
 
 def may_use(link: Link, pattern: str) -> bool:
-    """Return whether a peer's link may use what a pattern that matches its address stands for."""
+    """Return whether a pattern that matches the address of a peer's link is meant for the peer."""
     tenant = _tenant(link.session.connection)
     return tenant is None or tenant.is_in(pattern)
 
 
 def outside(connection: Connection, text: str) -> str:
-    """Return the address text for a peer for one of the router's names."""
+    """Return the address by which a peer knows one of the router's names."""
     tenant = _tenant(connection)
     return text if tenant is None else tenant.outward(text)
 
@@ -128,6 +128,6 @@ def _tenant(connection: Connection) -> Tenant | None:
 
 
 def not_found(text: str) -> AmqpError:
-    """Return the error for an address that does not exist for a tenant, as for any other."""
+    """Return the error for an address that does not exist for a tenant: the usual one."""
     info = {Symbol("address"): text}
     return AmqpError(Condition.NOT_FOUND, "Node not found", Scope.LINK, info)

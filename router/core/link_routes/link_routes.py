@@ -269,7 +269,7 @@ class LinkRoutes:
         return self.find(self._inside(link, terminus.address), is_sender=is_sender, link=link)
 
     def _inside(self, link: Link, text: str) -> str:
-        """Return the router's name for an address text of a client (`tenants.inside`)."""
+        """Return the router's name for an address that a client uses (`tenants.inside`)."""
         is_sender = isinstance(link, IncomingLink)
         return tenants.inside(self._table, link.session.connection, text, is_sender=is_sender)
 

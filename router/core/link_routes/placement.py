@@ -1,4 +1,4 @@
-"""Record of the container that a routed link was forwarded to."""
+"""Record of where a routed link was forwarded to."""
 
 from __future__ import annotations
 

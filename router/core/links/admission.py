@@ -30,16 +30,16 @@ if TYPE_CHECKING:
     from router.engine.link import Link
 
 _EMPTY = Source()
-# How much of a capability is kept, which says more than whether it is one of waypoints.
+# How many characters of a waypoint capability are kept: a peer may make it as long as a frame.
 _SHOWN = 16
-# A detach takes as much time as several steps of examining links.
+# A detach takes as long as examining this many links.
 _WORK_OF_A_DETACH = 8
 
 
 def admit(forwarder: Core, link: Link) -> bool:
     """Admit a link that a peer attaches; raise `AmqpError` at link scope if it may not attach it.
 
-    Return False if somebody else has to be asked first, who decides in a later turn. An admitted
+    Return False if the decision is left to `Access.asks`, and comes in a later turn. An admitted
     link is counted until `link_ended`.
     """
     access: Access | None = link.session.connection.access
@@ -60,7 +60,7 @@ def request_of(forwarder: Core, link: Link) -> LinkRequest:
     """Return what a peer's attach requests.
 
     An attach that names no terminus requests the one that it recovers by its name (section 2.6.3).
-    Of a link that is attached already, the capabilities are no longer known.
+    For a link that is attached already, `capabilities` is empty, since they are no longer known.
     """
     is_sender = isinstance(link, IncomingLink)
     remote = link.remote_attach

@@ -53,7 +53,7 @@ _EMPTY: Final = Source()
 
 
 def event_received(forwarder: Core, connection: Connection, event: object) -> None:
-    """Handle the events that concern links; refuse a peer's open, if it is to be refused."""
+    """Handle the events that concern links; refuse an open that is redirected or not allowed."""
     if isinstance(event, LinkAttachReceived):
         attach_received(forwarder, connection, event.link)
     elif isinstance(event, LinkDetached):
@@ -142,7 +142,7 @@ def attach_received(forwarder: Core, connection: Connection, link: Link) -> None
 
 
 def decided(forwarder: Core, link: Link, refusal: AmqpError | None) -> None:
-    """Go on with an attach that was put off to ask somebody about it (`Access.asks`).
+    """Continue an attach that had to wait for a decision (`Access.asks`): accept or refuse it.
 
     The link may have ended meanwhile.
     """

@@ -1,4 +1,6 @@
-"""What clients of Azure rely on, on connections with a `$cbs` node (docs/how-to/claims.md).
+"""Behaviour that clients of Azure need, on connections with a `$cbs` node.
+
+It is described in docs/how-to/claims.md.
 
 Nothing here runs per message.
 """
@@ -33,9 +35,9 @@ def is_entity_management(connection: Connection, name: str) -> bool:
 
 
 def tolerate_overdraft(link: IncomingLink) -> None:
-    """Let a sender exceed its credit somewhat, if its connection has a `$cbs` node.
+    """Let a sender exceed its credit, if its connection has a `$cbs` node.
 
-    Azure's clients in Python send without credit. What they send waits, within the limits of the
+    Azure's Python clients send without credit. Their messages wait, within the limits of the
     session's window and of held octets.
     """
     if node_of(link.session.connection) is not None:
@@ -45,7 +47,7 @@ def tolerate_overdraft(link: IncomingLink) -> None:
 def settle_mode_for(link: IncomingLink) -> ReceiverSettleMode | None:
     """Return the rcv-settle-mode for a sender whose connection has a `$cbs` node, otherwise None.
 
-    Azure's clients in Python ask for the mode second, but await a settlement as with first.
+    Azure's Python clients ask for the mode second, but expect messages to be settled as with first.
     """
     is_azures = node_of(link.session.connection) is not None
     return ReceiverSettleMode.FIRST if is_azures else None
@@ -54,7 +56,7 @@ def settle_mode_for(link: IncomingLink) -> ReceiverSettleMode | None:
 def max_message_size(access: Access) -> int:
     """Return the max-message-size for a peer's sender; 0 means that there is no limit.
 
-    Azure's clients in JavaScript cannot make a batch without a limit.
+    Azure's JavaScript clients need a limit to make a batch.
     """
     if access.claims is None:
         return access.max_message_size
@@ -62,9 +64,9 @@ def max_message_size(access: Access) -> int:
 
 
 def never_settles(link: OutgoingLink) -> bool:
-    """Return whether a receiver never settles what it gets, as Azure's clients of event hubs.
+    """Return whether a receiver never settles its deliveries, as clients of Event Hubs do not.
 
-    They receive from the partitions of a hub, on connections with a `$cbs` node.
+    They are known by their sources, the partitions of an event hub, and by the `$cbs` node.
     """
     if node_of(link.session.connection) is None:
         return False

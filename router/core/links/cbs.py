@@ -64,7 +64,7 @@ TAG_BYTES: Final = 8
 ACCEPTED = int(Descriptor.ACCEPTED)
 REJECTED = int(Descriptor.REJECTED)
 OK: Final = 200
-# How requests and answers are spelt, there and here.
+# The application property of requests that says what to do.
 OPERATION: Final = "operation"
 _BY_STATUS: Final = {
     400: Condition.INVALID_FIELD,
@@ -97,7 +97,7 @@ def serve(
 ) -> None:
     """Give a connection, whose peer has sent its open, a `$cbs` node and a rule for its links.
 
-    `token` is what the peer may do at once. The rule is added to those of the connection's access.
+    `token` has the rights of a login with a shared access key. The rule is added to the access's.
     """
     claims = Claims(verifier, connection.turn.now)
     claims.is_required = verifier.requires_of_all or connection.user in (None, ANONYMOUS)
@@ -129,7 +129,7 @@ def is_to_node(link: Link) -> bool:
 
 
 class CbsNode:
-    """Node of one connection."""
+    """`$cbs` node of one connection."""
 
     def __init__(self, connection: Connection, claims: Claims) -> None:
         self.connection = connection
@@ -154,7 +154,7 @@ class CbsNode:
         remote = link.remote_attach
         if isinstance(link, OutgoingLink):
             link.terminus = ReplyEnd(link)
-            # answers are sent settled: a peer that is gone has nothing to tell about them
+            # answers are sent settled, since their outcomes would not matter
             mode = remote.snd_settle_mode
             is_settled = mode == SenderSettleMode.SETTLED
             attaching.accept(
@@ -229,7 +229,7 @@ class CbsNode:
         admission.recheck(forwarder, connection)
 
     def tick(self, forwarder: Core) -> None:
-        """Do what is due at the time `turn.now`.
+        """Expire tokens and enforce the time limit, as of `turn.now`.
 
         Links whose tokens have expired are detached, and the connection is closed if it has been
         without a valid token for too long.
@@ -392,7 +392,7 @@ class ReplyEnd(ServiceEnd):
 def answer(asked: Properties | None, status: int, description: str) -> bytes:
     """Return the encoded answer to a request with the properties `asked`.
 
-    Status and description are there in both spellings that clients look for.
+    Status and description are given under both names that clients look for.
     """
     correlation_id = to = None
     if asked is not None:

@@ -1,4 +1,4 @@
-"""Terminus at which messages to the router itself end: their frames are assembled, in bounds.
+"""Terminus for messages to the router itself, which assembles them from their frames.
 
 The link's max-message-size limits the size of a message, and its credit their number. Nothing here
 runs per message of a client to an address.

@@ -56,9 +56,9 @@ def reject_unaddressed(forwarder: Core, delivery: Delivery, verdict: bytes) -> N
 def _is_told_by_detach(forwarder: Core, delivery: Delivery) -> bool:
     """Return whether the link of an unroutable message is detached in place of an outcome.
 
-    It is if its source lists outcomes without rejected. If the message is settled, it is if the
-    configuration says so: otherwise the message is dropped. Links of routers carry messages of many
-    senders, and are not detached.
+    For an unsettled message it is if the link's source lists outcomes without rejected, and for a
+    settled message if the configuration says so. Links of other routers carry the messages of many
+    senders, and are never detached.
     """
     link = delivery.incoming
     if link.side != HERE or link.session.connection.settings.is_own:
@@ -68,7 +68,7 @@ def _is_told_by_detach(forwarder: Core, delivery: Delivery) -> bool:
 
 
 def _routing_error(delivery: Delivery, verdict: bytes) -> AmqpError:
-    """Return the error of a rejected outcome for a detach; its info names the delivery."""
+    """Return the error of a rejected outcome for a detach, with the delivery-tag in its info."""
     outcome, _ = decode_composite(verdict)
     error = outcome.error if isinstance(outcome, Rejected) else None
     if error is None:
@@ -106,8 +106,8 @@ def reject_other_user(
 ) -> bool:
     """Reject a message whose user-id is not the peer's own user; return whether it was rejected.
 
-    An empty user-id is allowed (section 3.2.4). A user-id that cannot be read, because it does not
-    come with the message's first frame, is not.
+    An empty user-id is allowed (section 3.2.4). A message whose user-id cannot be read, because it
+    is not in the first frame, is rejected.
     """
     user_id = find_user_id(frame.octets, frame.payload_at, frame.end, is_whole=not frame.more)
     user = delivery.incoming.session.connection.user or ANONYMOUS

@@ -259,7 +259,7 @@ class Producer:
         self.enters = -1
         # whether the user-id of its messages must be empty or the peer's own user
         self.checks_user_id = False
-        # whether its source lists outcomes without rejected, and it is an anonymous sender
+        # for an anonymous sender: whether its source lists outcomes without rejected
         self.lacks_rejected = False
 
 
