@@ -49,8 +49,8 @@ def _announce_mechanisms(connection: Connection) -> None:
     offered = sasl.offered_mechanisms(connection)
     if not offered:
         problem = (
-            "no SASL mechanism can be offered: readable passwords and tokens need TLS, and EXTERNAL"
-            " a certificate"
+            "no SASL mechanism can be offered: those that send a password or token in clear text "
+            "need TLS, and EXTERNAL needs a certificate"
         )
         opening.give_up(connection, AmqpError(Condition.UNAUTHORIZED_ACCESS, problem))
         return

@@ -71,6 +71,6 @@ class Authorization:
             log.warning("authorization failed", **facts, reason=failed.reason)
         return AmqpError(
             Condition.UNAUTHORIZED_ACCESS,
-            f"the plugin {self.plugin} cannot say now whether {user} is allowed {wish}",
+            f"the plugin {self.plugin} cannot decide now whether {user} is allowed {wish}",
             scope,
         )

@@ -41,12 +41,12 @@ async def connect_through(
     except SecretUnavailable as unavailable:
         raise NotConnected(Failure("unauthorized", f"the proxy {place}: {unavailable}")) from None
     except UnicodeError:
-        reason = f"{host}: not a valid host name for a proxy"
+        reason = f"{host} is not a valid host name"
         raise NotConnected(Failure("unresolved", reason)) from None
     try:
         sock = await connect_socket(proxy.host, proxy.port, family)
     except NotConnected as error:
-        reason = f"the proxy {place} cannot be connected: {error.failure.reason}"
+        reason = f"cannot connect to the proxy {place}: {error.failure.reason}"
         raise NotConnected(Failure(error.failure.kind, reason)) from None
     connected = trio.socket.from_stdlib_socket(sock)
     try:

@@ -423,11 +423,11 @@ async def test_the_user_and_groups_of_a_request() -> None:
         ("refused", "the plugin asking does not allow anonymous to open a connection"),
         (
             "raising",
-            "the plugin asking cannot say now whether anonymous is allowed to open a connection",
+            "the plugin asking cannot decide now whether anonymous is allowed to open a connection",
         ),
         (
             "wrong",
-            "the plugin asking cannot say now whether anonymous is allowed to open a connection",
+            "the plugin asking cannot decide now whether anonymous is allowed to open a connection",
         ),
     ],
 )

@@ -67,7 +67,7 @@ async def test_what_is_allowed_is_asked_each_time() -> None:
 async def test_what_is_not_allowed(action: str, address: str, scope: Scope, words: str) -> None:
     for answer, text in (
         (False, f"the plugin p does not allow ada {words}"),
-        (None, f"the plugin p cannot say now whether ada is allowed {words}"),
+        (None, f"the plugin p cannot decide now whether ada is allowed {words}"),
     ):
         error = await Authorization("p", Answers(answer)).objection(action, address, peer())
         assert error is not None

@@ -118,7 +118,7 @@ async def test_a_proxy_that_is_not_there() -> None:
         settings = ProxyProfileSettings(name="p", host="127.0.0.1", port=port)
         with pytest.raises(NotConnected) as caught:
             await connect_through(settings, "h", 1)
-    reason = f"the proxy 127.0.0.1:{port} cannot be connected: Connection refused"
+    reason = f"cannot connect to the proxy 127.0.0.1:{port}: Connection refused"
     assert caught.value.failure.reason == reason
 
 

@@ -162,7 +162,7 @@ class Claims:
         """
         former = self._tokens.get(name)
         if former is None and len(self._tokens) >= MOST_TOKENS:
-            raise TokenRefused(403, f"the connection has {MOST_TOKENS} tokens, which is the most")
+            raise TokenRefused(403, f"the connection has {MOST_TOKENS} tokens, the most allowed")
         count = self._path_count + len(token.grants)
         if count - (0 if former is None else len(former[0].grants)) > MOST_PATHS:
             raise TokenRefused(403, f"the tokens would have more than {MOST_PATHS} paths")

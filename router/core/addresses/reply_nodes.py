@@ -47,8 +47,8 @@ class ReplyNodes:
         if len(receivers) >= MOST_OF_A_CONNECTION:
             raise AmqpError(
                 Condition.RESOURCE_LIMIT_EXCEEDED,
-                f"the connection has {MOST_OF_A_CONNECTION} receivers for answers of the router, "
-                "which is the most",
+                f"the connection has {MOST_OF_A_CONNECTION} receivers of management responses, "
+                "the most allowed",
                 Scope.LINK,
             )
         node, address = nodes.make(forwarder, link, Source())

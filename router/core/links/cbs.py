@@ -147,7 +147,7 @@ class CbsNode:
         if len(alike) >= MAX_LINKS:
             raise AmqpError(
                 Condition.RESOURCE_LIMIT_EXCEEDED,
-                f"the connection has {MAX_LINKS} such links to {NODE}, which is the most",
+                f"the connection has {MAX_LINKS} such links to {NODE}, the most allowed",
                 Scope.LINK,
             )
         self._links[link] = None

@@ -75,7 +75,7 @@ class JwtRules:
         if not any(isinstance(each, str) and each in self.audiences for each in listed):
             raise TokenRefused(401, "the JWT is for another audience (aud)")
         if self.issuer is not None and claims.get("iss") != self.issuer:
-            raise TokenRefused(401, "the JWT is of another issuer (iss)")
+            raise TokenRefused(401, "the JWT has another issuer (iss)")
         grants = tuple(_grants(claims.get(self.rights_claim), self.rights_claim))
         subject = f"{claims.get('iss')} {claims.get('sub')}"[:1024]
         return VerifiedToken(grants, lifetime_s, subject, "jwt")
@@ -114,7 +114,7 @@ class JwtRules:
     def _lifetime_s(self, claims: Mapping[str, Any], now: float) -> float:
         ends, begins, issued = (_time(claims, name) for name in ("exp", "nbf", "iat"))
         if ends is None:
-            raise TokenRefused(401, "the JWT has no end (exp)")
+            raise TokenRefused(401, "the JWT has no expiration time (exp)")
         if now >= ends + self.leeway_s:
             raise TokenRefused(401, "the JWT has expired (exp)")
         if any(each is not None and each - self.leeway_s > now for each in (begins, issued)):
@@ -128,7 +128,7 @@ def _object(payload: bytes) -> Mapping[str, Any]:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise TokenRefused(400, "the claims of the JWT are no JSON object, or one repeats a name")
+        raise TokenRefused(400, "the JWT's claims are not a JSON object with unique names")
     return found
 
 
@@ -149,7 +149,7 @@ def _time(claims: Mapping[str, Any], name: str) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _LATEST:
-        raise TokenRefused(401, f"a time of the JWT ({name}) is no number of seconds since 1970")
+        raise TokenRefused(401, f"the JWT's claim {name} is not a number of seconds since 1970")
     return float(value)
 
 
@@ -226,7 +226,7 @@ def key_set(octets: bytes) -> list[JwtKey]:
         raise KeyUnusable("is not JSON") from None
     listed = read.get("keys") if isinstance(read, dict) else None
     if not isinstance(listed, list) or not listed:
-        raise KeyUnusable("is no JWK set: it has no list of keys")
+        raise KeyUnusable("is not a JWK set: it has no list of keys")
     if len(listed) > MOST_KEYS:
         raise KeyUnusable(f"has more than {MOST_KEYS} keys")
     found = [
@@ -254,7 +254,7 @@ def _from_jwk(told: object, index: int) -> JwtKey:
             raise KeyUnusable(f"is of none of the kinds {', '.join(map(str, readers))}")
         kid = told.get("kid")
         if kid is not None and not isinstance(kid, str):
-            raise KeyUnusable("has a kid that is no string")
+            raise KeyUnusable("has a kid that is not a string")
         try:
             key: Any = readers[told["kty"]].from_jwk(told)
         except (PyJWTError, ValueError, TypeError, KeyError):
@@ -292,7 +292,7 @@ def algorithms_of(key: object) -> frozenset[str]:
         return frozenset({_OF_CURVES[key.curve.name]})
     if isinstance(key, Ed25519PublicKey):
         return frozenset({"EdDSA"})
-    raise KeyUnusable("is a key of a kind that no algorithm here is for")
+    raise KeyUnusable("is not an RSA, EC (P-256, P-384 or P-521) or Ed25519 key")
 
 
 def check_usable(keys: Iterable[JwtKey], algorithms: frozenset[str]) -> None:

@@ -78,13 +78,13 @@ class SasKeys:
             raise TokenRefused(401, _NOT_SIGNED)
         # only now, so that a client without a key learns nothing more
         if not _EXPIRY.fullmatch(fields["se"]):
-            raise TokenRefused(401, "the expiry (se) of the SAS token is no number of seconds")
+            raise TokenRefused(401, "the expiry (se) of the SAS token is not a number of seconds")
         lifetime_s = int(fields["se"]) + leeway_s - now
         if lifetime_s <= 0:
             raise TokenRefused(401, "the SAS token has expired (se)")
         audience = _decoded(fields["sr"])
         if not audience.isprintable() or len(audience) > _LONGEST_PATH:
-            raise TokenRefused(401, "the audience (sr) of the SAS token is no address")
+            raise TokenRefused(401, "the audience (sr) of the SAS token is not an address")
         path = path_in(audience)
         return VerifiedToken((Grant(path, key.rights),), lifetime_s, audience, key.name)
 

@@ -74,7 +74,7 @@ class LoadedClaims:
                 *(["SAS tokens"] if self.sas else []),
                 *([] if self.jwt is None else ["JWTs (amqp:jwt)"]),
             ]
-            raise TokenRefused(400, f"the token is none of the accepted: {', '.join(accepted)}")
+            raise TokenRefused(400, f"the token is of no accepted kind: {', '.join(accepted)}")
         if audience is not None:
             name = path_in(audience)
             if not covers_audience(verified, covering_paths(name)):

@@ -164,5 +164,5 @@ async def _failure(web_socket: WebSocket) -> Failure | None:
             reason += f": {text}"
         return Failure(kind, reason)
     if web_socket.mistake:
-        return Failure("protocol", f"the server speaks no WebSocket: {web_socket.mistake}")
+        return Failure("protocol", f"the server does not speak WebSocket: {web_socket.mistake}")
     return Failure("closed", "the server closed the connection before the WebSocket was open")

@@ -54,15 +54,15 @@ ACCEPTED = (
 ANSWERS = {
     "nothing": (b"", "closed", "before the WebSocket was open"),
     "half": (b"HTTP/1.1 101 Swi", "closed", "before the WebSocket was open"),
-    "noise": (b"\0\1\2\r\n\r\n", "protocol", "speaks no WebSocket"),
+    "noise": (b"\0\1\2\r\n\r\n", "protocol", "not speak WebSocket"),
     "404": (
         b"HTTP/1.1 404 Not Found\r\nContent-Length: 9\r\n\r\nnot found",
         "protocol",
         "refused the WebSocket with status 404: not found",
     ),
     "401": (b"HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n", "unauthorized", "status 401"),
-    "wrong key": (ACCEPTED % b"x", "protocol", "speaks no WebSocket"),
-    "endless head": (b"HTTP/1.1 101 x\r\na: " + b"b" * 10**6, "protocol", "speaks no WebSocket"),
+    "wrong key": (ACCEPTED % b"x", "protocol", "not speak WebSocket"),
+    "endless head": (b"HTTP/1.1 101 x\r\na: " + b"b" * 10**6, "protocol", "not speak WebSocket"),
     "endless body": (
         b"HTTP/1.1 500 x\r\nContent-Length: 1000000000\r\n\r\n" + b"b" * 10**6,
         "closed",
