@@ -17,7 +17,7 @@ from router.core.addresses.table import address_name
 from router.core.link_routes import routed_detach
 from router.core.links.message_end import ServiceEnd
 from router.core.model.address import Producer
-from router.engine import attaching
+from router.engine import attaching, beginning
 from router.engine.link import IncomingLink
 from router.engine.states import LinkState
 from router.errors import AmqpError, Scope
@@ -125,7 +125,12 @@ def _recheck_link(forwarder: Core, access: Access, link: Link) -> None:
         return
     if isinstance(link.terminus, ServiceEnd):
         return
-    request = access.links.get(link) or request_of(forwarder, link)
+    try:
+        request = access.links.get(link) or request_of(forwarder, link)
+    except AmqpError as invalid:
+        # attached before the connection had an access, so its request was never examined
+        _end(forwarder, link, invalid)
+        return
     # the link itself must not count against its own limits
     access.link_ended(link)
     refusal = access.link_refusal(request)
@@ -144,7 +149,11 @@ def _end(forwarder: Core, link: Link, refusal: AmqpError) -> None:
         # the link awaits the container's answer
         routed_detach.give_up(forwarder, link.terminus, routed_detach.FinalDetach(True, None))
     # otherwise its attach is put off to a later turn
-    attaching.refuse(link, refusal)
+    try:
+        attaching.refuse(link, refusal)
+    except AmqpError as error:
+        # the answer does not fit into the peer's frames; in deferred work nobody else handles that
+        beginning.end(link.session, error)
 
 
 def _links(connection: Connection) -> Iterator[Link | None]:

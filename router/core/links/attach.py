@@ -28,7 +28,7 @@ from router.core.links import (
 from router.core.model import own_links
 from router.core.model.address import HERE, MESH, NO_TREE, Consumer, Producer
 from router.core.routers.names import MANAGEMENT_NODE
-from router.engine import attaching, opening
+from router.engine import attaching, beginning, opening
 from router.engine.events import (
     ConnectionClosed,
     LinkAttached,
@@ -142,16 +142,20 @@ def attach_received(forwarder: Core, connection: Connection, link: Link) -> None
 
 
 def decided(forwarder: Core, link: Link, refusal: AmqpError | None) -> None:
-    """Continue an attach that had to wait for a decision (`Access.asks`): accept or refuse it.
+    """Continue an attach that was put off to a later turn: accept it, or refuse it if so decided.
 
-    The link may have ended meanwhile.
+    The link may have ended meanwhile: the peer may have detached it, or its connection may be lost.
     """
     if link.state != LinkState.ATTACH_RCVD:
         return
-    if refusal is None:
-        attach_received(forwarder, link.session.connection, link)
-    else:
-        attaching.refuse(link, refusal)
+    try:
+        if refusal is None:
+            attach_received(forwarder, link.session.connection, link)
+        else:
+            attaching.refuse(link, refusal)
+    except AmqpError as error:
+        # the answer does not fit into the peer's frames; in a later turn nobody else handles that
+        beginning.end(link.session, error)
 
 
 def _has_terminus(link: Link) -> bool:
@@ -172,12 +176,7 @@ def _is_put_off(forwarder: Core, link: Link, holder: Link | None) -> bool:
     if found is None:
         return False
 
-    def attach() -> None:
-        # unless the peer has detached the link, or its connection is lost
-        if link.state == LinkState.ATTACH_RCVD:
-            attach_received(forwarder, link.session.connection, link)
-
-    is_put_off: bool = found.once_parked(attach)
+    is_put_off: bool = found.once_parked(lambda: decided(forwarder, link, None))
     return is_put_off
 
 

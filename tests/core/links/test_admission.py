@@ -10,8 +10,10 @@ from router.amqp.performatives import Source, Target
 from router.amqp.sections import Data, Properties
 from router.amqp.types import Symbol
 from router.core.addresses.access import Access, LinkRequest
-from router.core.links import admission
+from router.core.links import admission, attach
 from router.engine.deferred import ITEMS_AT_ONCE
+from router.engine.link import Link
+from router.engine.states import SessionState
 from router.errors import AmqpError, Scope
 
 from support.in_memory import Client, Router
@@ -207,3 +209,26 @@ def test_only_capabilities_that_the_router_acts_on_are_kept() -> None:
     capabilities = tuple(Symbol(each) for each in asked)
     client.receiver("q", source=Source(address="q", capabilities=capabilities))
     assert rule.requests[0].capabilities == ("qd.waypoint", "qd.fallback")
+
+
+@pytest.mark.parametrize("way", ["rechecked", "allowed", "refused"])
+def test_an_answer_that_does_not_fit_ends_the_session_alone(way: str) -> None:
+    """No frame of the peer is processed then, whose processing could fail."""
+    router = Router()
+    client = router.client(max_frame_size=512)
+    rule = Only({"q"})
+    waiting: list[Link] = []
+    client.connection.access = Access((rule,), asks=lambda link, _: waiting.append(link))
+    client.sender("q", name="n" * 600)
+    refusal = AmqpError("amqp:unauthorized-access", "not allowed", Scope.LINK)
+    if way == "rechecked":
+        rule.allowed.clear()
+        admission.recheck(router.forwarder, client.connection)
+    else:
+        attach.decided(router.forwarder, waiting[0], None if way == "allowed" else refusal)
+    router.finish_turn()
+    client.carry()
+    (session,) = client.connection.local_sessions.values()
+    assert session.state == SessionState.DISCARDING
+    assert client.connection.is_open()
+    assert not client.connection.access.links
