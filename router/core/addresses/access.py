@@ -79,6 +79,9 @@ class Access:
     senders: int = attrs.field(default=0, init=False)
     # how many receivers there are for each address that an attach has named
     sources: Counter[str] = attrs.field(factory=Counter, init=False, repr=False)
+    # whether the links are being rechecked (`router.core.links.admission`), and then once more
+    is_rechecking: bool = attrs.field(default=False, init=False, repr=False)
+    must_recheck: bool = attrs.field(default=False, init=False, repr=False)
     _messages: dict[str, AmqpError | None] = attrs.field(factory=dict, init=False, repr=False)
 
     @property

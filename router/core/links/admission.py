@@ -108,14 +108,26 @@ def recheck(forwarder: Core, connection: Connection) -> None:
     """Detach the links of a connection that its access does not allow.
 
     These may have been attached before the connection had an access. If there are many links, most
-    of them are examined in later turns.
+    of them are examined in later turns. A recheck that is asked for meanwhile comes afterwards.
     """
     access: Access | None = connection.access
     if access is None:
         return
     access.rules_changed()
+    if access.is_rechecking:
+        # a peer may replace its tokens faster than its links are examined
+        access.must_recheck = True
+        return
+    access.is_rechecking = True
+
+    def over() -> None:
+        access.is_rechecking = False
+        if access.must_recheck:
+            access.must_recheck = False
+            recheck(forwarder, connection)
+
     forwarder.turn.deferred.process_each(
-        _links(connection), lambda link: _recheck_link(forwarder, access, link)
+        _links(connection), lambda link: _recheck_link(forwarder, access, link), over
     )
 
 

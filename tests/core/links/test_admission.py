@@ -113,6 +113,23 @@ def test_links_that_are_no_longer_allowed_are_detached() -> None:
     assert client.connection.access.senders == 0
 
 
+def test_rechecks_do_not_pile_up() -> None:
+    router, client, rule = limited("p", "q")
+    kept = [client.receiver("q") for _ in range(200)]
+    lost = [client.receiver("p") for _ in range(200)]
+    router.is_patient = True
+    for _ in range(5):
+        admission.recheck(router.forwarder, client.connection)
+        assert len(router.turn.deferred.tasks) == 1
+    rule.allowed.discard("p")
+    admission.recheck(router.forwarder, client.connection)
+    router.catch_up()
+    client.carry()
+    assert all(link.detached is None for link in kept)
+    assert all(link.detached is not None for link in lost)
+    assert len(client.connection.access.links) == 200
+
+
 def test_counts_follow_links_and_sessions() -> None:
     _, client, _ = limited("q")
     client.sender("q")
