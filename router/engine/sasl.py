@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 # Mechanisms that send a password or a token in clear text.
-READABLE: Final = frozenset({"PLAIN", "XOAUTH2", "OAUTHBEARER"})
+CLEARTEXT: Final = frozenset({"PLAIN", "XOAUTH2", "OAUTHBEARER"})
 
 
 def frame_received(connection: Connection, body: bytes) -> None:
@@ -112,7 +112,7 @@ def offered_mechanisms(connection: Connection) -> tuple[str, ...]:
         name
         for name in settings.sasl_mechanisms
         if (name != "EXTERNAL" or connection.external_user is not None)
-        and (name not in READABLE or connection.is_encrypted or not settings.plain_needs_tls)
+        and (name not in CLEARTEXT or connection.is_encrypted or not settings.plain_needs_tls)
     )
 
 

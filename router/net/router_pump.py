@@ -66,7 +66,7 @@ class RouterPump(Pump):
         self._has_failed = False
         # the rights of the shared access key that the peer has logged in with, if it has
         self._token: VerifiedToken | None = None
-        # asks a plugin whether the peer may open the connection
+        # asks a plugin whether the peer may open the connection, and attach its links
         self.authorization: Authorization | None = None
         self._own_login: OwnLogin | None = None
         # version, cipher and bits of its key, once TLS is in use
@@ -133,7 +133,7 @@ class RouterPump(Pump):
     def _open_received(self) -> None:
         """Serve `$cbs` to a peer, and ask the authorization plugin about its open.
 
-        The policy has decided before, and its rules apply as well.
+        The policy has decided already; its rules apply as well.
         """
         if self.connection.state != ConnectionState.OPEN_RCVD:
             # it has been refused

@@ -30,9 +30,9 @@ _LATEST: Final = 2.0**53
 # In a token, the path that stands for all addresses.
 ALL: Final = "*"
 
-_OF_CURVES: Final = {"secp256r1": "ES256", "secp384r1": "ES384", "secp521r1": "ES512"}
-_OF_RSA: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
-_OF_SECRETS: Final = ("HS256", "HS384", "HS512")
+_CURVE_ALGORITHMS: Final = {"secp256r1": "ES256", "secp384r1": "ES384", "secp521r1": "ES512"}
+_RSA_ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
+_HMAC_ALGORITHMS: Final = ("HS256", "HS384", "HS512")
 _RIGHT_BY_WORD: Final = {word.lower(): right for word, right in RIGHTS.items()}
 
 
@@ -112,6 +112,7 @@ class JwtRules:
         raise TokenRefused(401, "the JWT is not signed with a key that is accepted here")
 
     def _lifetime_s(self, claims: Mapping[str, Any], now: float) -> float:
+        """Return for how long a token is valid from now on, with the leeway."""
         ends, begins, issued = (_time(claims, name) for name in ("exp", "nbf", "iat"))
         if ends is None:
             raise TokenRefused(401, "the JWT has no expiration time (exp)")
@@ -123,8 +124,9 @@ class JwtRules:
 
 
 def _object(payload: bytes) -> Mapping[str, Any]:
+    """Return the claims in the payload of a token; raise TokenRefused if it is malformed."""
     try:
-        found = json.loads(payload, object_pairs_hook=_pairs, parse_constant=_no_constant)
+        found = json.loads(payload, object_pairs_hook=_unique, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
@@ -132,14 +134,16 @@ def _object(payload: bytes) -> Mapping[str, Any]:
     return found
 
 
-def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the pairs of a JSON object; raise ValueError if a name occurs twice."""
     found = dict(pairs)
     if len(found) != len(pairs):
         raise ValueError
     return found
 
 
-def _no_constant(_: str) -> float:
+def _refuse_constant(_: str) -> float:
+    """Refuse NaN and the infinities, which are no JSON."""
     raise ValueError
 
 
@@ -211,7 +215,7 @@ def secret_key(secret: bytes, kid: str | None = None) -> JwtKey:
     if len(secret) < LEAST_SECRET_BYTES:
         raise KeyUnusable(f"is a secret of less than {LEAST_SECRET_BYTES} bytes")
     # RFC 7518 (section 3.2) forbids a secret that is shorter than the hash
-    fitting = {each for each in _OF_SECRETS if len(secret) * 8 >= int(each[2:])}
+    fitting = {each for each in _HMAC_ALGORITHMS if len(secret) * 8 >= int(each[2:])}
     return JwtKey(secret, frozenset(fitting), kid)
 
 
@@ -287,9 +291,9 @@ def algorithms_of(key: object) -> frozenset[str]:
             )
         if key.public_numbers().e > MOST_RSA_EXPONENT:
             raise KeyUnusable("is an RSA key with an exponent that takes too long")
-        return frozenset(_OF_RSA)
-    if isinstance(key, EllipticCurvePublicKey) and key.curve.name in _OF_CURVES:
-        return frozenset({_OF_CURVES[key.curve.name]})
+        return frozenset(_RSA_ALGORITHMS)
+    if isinstance(key, EllipticCurvePublicKey) and key.curve.name in _CURVE_ALGORITHMS:
+        return frozenset({_CURVE_ALGORITHMS[key.curve.name]})
     if isinstance(key, Ed25519PublicKey):
         return frozenset({"EdDSA"})
     raise KeyUnusable("is not an RSA, EC (P-256, P-384 or P-521) or Ed25519 key")

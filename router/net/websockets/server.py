@@ -37,7 +37,7 @@ ANSWER_S: Final = 5.0
 # How long a client may take to close a connection whose request is refused.
 LINGER_S: Final = 1.0
 _HOST: Final = re.compile(rb"\nhost[ \t]*:([^\r\n]*)", re.IGNORECASE)
-_SHORT: Final = (
+_UNAVAILABLE: Final = (
     b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 )
 
@@ -95,7 +95,7 @@ class WebSocketPort(AmqpPort):
                 sock = octets.transport_stream if isinstance(octets, trio.SSLStream) else octets
                 if are_descriptors_short(sock.socket.fileno()):
                     self.unopened.make_room()
-                    await handshake.send_all(_SHORT)
+                    await handshake.send_all(_UNAVAILABLE)
                     return
                 async with trio.open_nursery() as nursery:
                     web_socket = server_web_socket(handshake)
