@@ -233,9 +233,9 @@ class Login:
     """Attempt of a peer to authenticate by SASL (section 5.3).
 
     `response` is the first response, which may hold a password: it must not be logged. `read_plain`
-    and `read_token` read it. `hostname` is what the peer calls the host that it wants to log in at.
-    `peer` is the peer's address and port. `external_user` is the user that the certificate of the
-    peer stands for, if it has shown one (since version 1.1).
+    and `read_token` read it. `hostname` is the host name in the peer's sasl-init. `peer` is the
+    peer's address and port. `external_user` is the user that the peer's certificate stands for, if
+    it has shown one (since version 1.1).
     """
 
     mechanism: str
@@ -261,9 +261,9 @@ class Authenticator(Protocol):
 
     Routers call it since version 1.1, for listeners that name the plugin in authenticationPlugin.
     At most 64 calls of a plugin are in progress, and hosts take turns. A call is cancelled when the
-    peer goes, when the plugin stops, or when it has taken 8 s or 80 % of the handshake time-out. If
-    it raises an exception, the peer is told that the login could not be decided, and the plugin
-    goes on.
+    peer hangs up, when the plugin stops, or when it has taken 8 s or 80 % of the handshake
+    time-out. If it raises an exception, the peer is told that the login could not be decided, and
+    the plugin goes on.
     """
 
     mechanisms: tuple[str, ...]
