@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 
-from router.config.load import Check, parse_configuration
+from router.config.checks import Check
+from router.config.load import parse_configuration
 from router.config.mistakes import InvalidConfiguration, Mistake
 
 LISTENER = "[[listener]]\nport = 0\n\n"
