@@ -6,6 +6,9 @@ const { EventHubProducerClient } = require('@azure/event-hubs');
 
 const [, , mode, text, address] = process.argv;
 const options = { retryOptions: { maxRetries: 0, timeoutInMs: 10000 } };
+if (process.env.OVER_WEBSOCKET) {
+  options.webSocketOptions = { webSocket: require('ws') };
+}
 
 function tell(what, value) {
   process.stdout.write(`${JSON.stringify({ what, value })}\n`);

@@ -35,6 +35,7 @@ CLAIMS += entity(
     bindingKey="#",
     nextHopAddress="hub/ConsumerGroups/$Default/Partitions/0",
 )
+WEB = {"http": True, "websockets": True}
 PLAIN = CLAIMS + listener("plain", claims="tokens") + listener("open")
 
 
@@ -85,18 +86,52 @@ def test_service_bus(claimed: RouterProcess, beside: Callable[..., Any], address
     exchange(client, beside, address)
 
 
-def test_service_bus_with_tls(
-    routers: StartRouter, authority: Authority, beside: Callable[..., Any], address: str
-) -> None:
+def secured_by(authority: Authority, **more: Any) -> str:
+    """Return a configuration with claims, of a listener with TLS."""
     own = profile("own", authority.issue("localhost", "127.0.0.1"))
-    router = routers(CLAIMS + own + listener("tls", claims="tokens", sslProfile="own"))
-    client = ServiceBusClient.from_connection_string(
+    return PLAIN + own + listener("secured", claims="tokens", sslProfile="own", **more)
+
+
+def through_tls(port: int, authority: Authority, transport: TransportType) -> ServiceBusClient:
+    """Return a client that trusts only this authority."""
+    return ServiceBusClient.from_connection_string(
         f"Endpoint=sb://localhost;SharedAccessKeyName=Root;SharedAccessKey={KEY}",
-        custom_endpoint_address=f"sb://localhost:{router.addresses[0][1]}",
-        transport_type=TransportType.Amqp,
+        custom_endpoint_address=f"sb://localhost:{port}",
+        transport_type=transport,
         connection_verify=str(authority.ca_file),
         retry_total=0,
     )
+
+
+def test_service_bus_with_tls(
+    routers: StartRouter, authority: Authority, beside: Callable[..., Any], address: str
+) -> None:
+    router = routers(secured_by(authority))
+    client = through_tls(router.addresses[2][1], authority, TransportType.Amqp)
+    exchange(client, beside, address)
+
+
+def test_service_bus_over_a_websocket(
+    routers: StartRouter, beside: Callable[..., Any], address: str
+) -> None:
+    router = routers(PLAIN + listener("web", claims="tokens", **WEB))
+    [(_, port)] = router.http_addresses
+    client = ServiceBusClient.from_connection_string(
+        text_for(router),
+        # which otherwise gets port 443, whatever the connection string says
+        custom_endpoint_address=f"sb://127.0.0.1:{port}",
+        transport_type=TransportType.AmqpOverWebsocket,
+        retry_total=0,
+    )
+    exchange(client, beside, address)
+
+
+def test_service_bus_over_a_websocket_with_tls(
+    routers: StartRouter, authority: Authority, beside: Callable[..., Any], address: str
+) -> None:
+    router = routers(secured_by(authority, **WEB))
+    [(_, port)] = router.http_addresses
+    client = through_tls(port, authority, TransportType.AmqpOverWebsocket)
     exchange(client, beside, address)
 
 
@@ -180,6 +215,24 @@ def test_service_bus_in_javascript(claimed: RouterProcess, address: str) -> None
     assert said["received"] == "hello"
     assert said["sent"] is True
     assert "not implemented" in str(said["peek"])
+
+
+@pytest.mark.parametrize("transport", ["tls", "websocket"])
+def test_service_bus_in_javascript_with_tls(
+    routers: StartRouter, authority: Authority, address: str, transport: str
+) -> None:
+    variables = {"NODE_EXTRA_CA_CERTS": str(authority.ca_file)}
+    if transport == "tls":
+        router = routers(secured_by(authority))
+        port = router.addresses[2][1]
+    else:
+        router = routers(secured_by(authority, **WEB))
+        [(_, port)] = router.http_addresses
+        variables["OVER_WEBSOCKET"] = "yes"
+    text = f"Endpoint=sb://localhost:{port};SharedAccessKeyName=Root;SharedAccessKey={KEY}"
+    said = said_by_node("exchange", text, address, **variables)
+    assert said["received"] == "hello"
+    assert said["sent"] is True
 
 
 def test_a_hub_has_properties_in_javascript(claimed: RouterProcess, address: str) -> None:
