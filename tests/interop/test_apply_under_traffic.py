@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 import signal
 import socket
-from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -18,8 +17,9 @@ import pytest
 from proton import Message
 
 from support.ports import free_port
-from support.proton_peers import ProtonConnection, ProtonPeers, ProtonReceiver, ProtonSender
+from support.proton_peers import ProtonConnection, ProtonPeers
 from support.routers import RouterProcess, StartRouter, running_router
+from support.traffic import Traffic
 
 FIRST = """\
 [[listener]]
@@ -27,8 +27,6 @@ name = "first"
 host = "127.0.0.1"
 port = 0
 """
-# So many of one sender's messages are on their way at once, and so many more are sent per step.
-MOST_UNSETTLED = 50
 
 
 class Management:
@@ -62,43 +60,6 @@ class Management:
         answer = self.ask(meanwhile, "APPLY", text)
         assert answer.properties["statusCode"] == 200, answer.properties
         return int(answer.body["revision"])
-
-
-class Traffic:
-    """Senders that always have something to send, and receivers that take it."""
-
-    def __init__(self) -> None:
-        self.senders: list[ProtonSender] = []
-        self.receivers: list[ProtonReceiver] = []
-        self._numbers = itertools.count()
-
-    def go_on(self) -> None:
-        """Send what can be sent."""
-        for sender in self.senders:
-            unsettled = sum(not sent.is_settled for sent in sender.sent[-MOST_UNSETTLED:])
-            if not sender.is_over and sender.link.credit > 0 and unsettled < MOST_UNSETTLED:
-                sender.send(Message(next(self._numbers)))
-
-    def all_settled(self) -> bool:
-        """Whether each message has its outcome."""
-        return all(sender.all_settled() for sender in self.senders)
-
-    def another_of_each(self) -> Callable[[], bool]:
-        """Goes on; whether by now another message of each sender than before is settled."""
-        before = [len(sender.sent) for sender in self.senders]
-
-        def has_come() -> bool:
-            self.go_on()
-            return all(
-                len(sender.sent) > count and sender.sent[count].is_settled
-                for sender, count in zip(self.senders, before, strict=True)
-            )
-
-        return has_come
-
-    def outcomes(self) -> Counter[str]:
-        """Count the outcomes of the messages."""
-        return Counter(outcome for sender in self.senders for outcome in sender.outcomes)
 
 
 def configurations() -> Iterator[str]:
