@@ -113,7 +113,7 @@ class TokenVerifier(Protocol):
         """Return what a token allows; raise TokenRefused if it is not valid.
 
         `kind` is the type that the peer names. The token has to cover the `audience`, if there is
-        one. This takes less than a millisecond.
+        one. This takes 2 ms at most.
         """
 
 

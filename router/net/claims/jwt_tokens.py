@@ -18,7 +18,7 @@ from router.errors import ConfigurationError
 
 # Limits of what checking one token costs: how many keys are tried, and of what size.
 MOST_KEYS: Final = 100
-MOST_TRIED: Final = 8
+MOST_TRIED: Final = 4
 LEAST_RSA_BITS: Final = 2048
 MOST_RSA_BITS: Final = 8192
 MOST_RSA_EXPONENT: Final = 2**32
@@ -109,7 +109,12 @@ class JwtRules:
             except (PyJWTError, ValueError, TypeError, RecursionError):
                 continue
             return _object(payload)
-        raise TokenRefused(401, "the JWT is not signed with a key that is accepted here")
+        refusal = "the JWT is not signed with a key that is accepted here"
+        if len(fitting) > MOST_TRIED:
+            refusal += (
+                f"; only the first {MOST_TRIED} keys of {len(fitting)} were tried: name one (kid)"
+            )
+        raise TokenRefused(401, refusal)
 
     def _lifetime_s(self, claims: Mapping[str, Any], now: float) -> float:
         """Return for how long a token is valid from now on, with the leeway."""

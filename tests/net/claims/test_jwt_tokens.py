@@ -261,7 +261,11 @@ def test_a_changed_token_is_refused() -> None:
 
 def test_few_keys_are_tried() -> None:
     many = [secret_key(b"%032d" % n) for n in range(100)]
-    assert refused(hs256(b"%032d" % 99, GOOD), rules(*many)).status == 401
+    assert rules(*many).verify(hs256(b"%032d" % 3, GOOD), NOW).grants
+    for last in (4, 99):
+        error = refused(hs256(b"%032d" % last, GOOD), rules(*many))
+        assert error.status == 401
+        assert error.description.endswith("only the first 4 keys of 100 were tried: name one (kid)")
 
 
 # Keys.
