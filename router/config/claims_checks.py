@@ -105,8 +105,8 @@ def _unknown(
     entity: str, index: int, key: str, name: str, of: str, known: Iterable[str | None]
 ) -> Finding:
     names = ", ".join(str(each) for each in known if each is not None)
-    allowed = f"known here: {names}" if names else f"there is no {of} yet: add one"
-    return Finding((entity, index, key), f"names {name}, which is no {of}", allowed)
+    allowed = f"known here: {names}" if names else f"add a [[{of}]]"
+    return Finding((entity, index, key), f"names {name}, but no [[{of}]] has that name", allowed)
 
 
 CLAIMS_CHECKS: Final = (_names, _missing_keys, _claims, _listeners)

@@ -47,7 +47,7 @@ def test_what_fits_together(text: str) -> None:
         ("[[claims]]\nname = 'c'", "claims[0]: accepts no token"),
         (
             "[[claims]]\nname = 'c'\nsharedAccessKeys = 'z'",
-            "claims[0].sharedAccessKeys: names z, which is no sharedAccessKey; known here: a, b",
+            "claims[0].sharedAccessKeys: names z, but no [[sharedAccessKey]] has that name; known here: a, b",
         ),
         (
             "[[claims]]\nname = 'c'\nsharedAccessKeys = ['a', 'b']",
@@ -57,7 +57,7 @@ def test_what_fits_together(text: str) -> None:
         (CLAIMS + "issuer = 'i'", "claims[0].issuer: has no effect"),
         (
             "[[listener]]\nclaims = 'z'",
-            "listener[0].claims: names z, which is no claims; there is no claims yet: add one",
+            "listener[0].claims: names z, but no [[claims]] has that name; add a [[claims]]",
         ),
         (
             CLAIMS + "[[listener]]\nclaims = 'c'\nrole = 'inter-router'",
