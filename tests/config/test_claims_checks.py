@@ -47,7 +47,10 @@ def test_what_fits_together(text: str) -> None:
         ("[[claims]]\nname = 'c'", "claims[0]: accepts no token"),
         (
             "[[claims]]\nname = 'c'\nsharedAccessKeys = 'z'",
-            "claims[0].sharedAccessKeys: names z, but no [[sharedAccessKey]] has that name; known here: a, b",
+            (
+                "claims[0].sharedAccessKeys: names z, but no [[sharedAccessKey]] has that name; "
+                "known here: a, b"
+            ),
         ),
         (
             "[[claims]]\nname = 'c'\nsharedAccessKeys = ['a', 'b']",
