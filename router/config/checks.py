@@ -238,6 +238,8 @@ def _redirect_repeats(configuration: Configuration, _: Data) -> Iterator[Finding
 
 
 def _listener_sasl(configuration: Configuration, _: Data) -> Iterator[Finding]:
+    # shared access keys are passwords as well
+    without_passwords = {each.name for each in configuration.claims if not each.shared_access_keys}
     for index, listener in enumerate(configuration.listeners):
         if not listener.serves_amqp:
             continue
@@ -246,7 +248,9 @@ def _listener_sasl(configuration: Configuration, _: Data) -> Iterator[Finding]:
         scram = any(each in SCRAM for each in listener.sasl_mechanisms)
         plain = scram or "PLAIN" in listener.sasl_mechanisms
         # passwords for PLAIN, but not for SCRAM, may also be checked by a plugin or by claims
-        has_others = listener.authentication_plugin is not None or listener.claims is not None
+        has_others = listener.authentication_plugin is not None or (
+            listener.claims is not None and listener.claims not in without_passwords
+        )
         needs_users = scram or (plain and not has_others)
         if needs_users and listener.users_file is None:
             yield Finding(

@@ -36,6 +36,14 @@ def test_what_fits_together(text: str) -> None:
     assert mistakes(text) == []
 
 
+def test_claims_without_shared_access_keys_have_no_passwords_for_plain() -> None:
+    plain = '[[listener]]\nport = 1\nsaslMechanisms = "PLAIN"\nclaims = "c"\n'
+    of_jwts = '[[claims]]\nname = "c"\njwksFile = "/x"\naudiences = "r"\nissuer = "i"\n'
+    (said,) = mistakes(plain + of_jwts)
+    assert said.startswith("listener[0].usersFile: is missing, though PLAIN or SCRAM is offered")
+    assert mistakes(plain + of_jwts + 'sharedAccessKeys = "a"') == []
+
+
 @pytest.mark.parametrize(
     ("text", "mistake"),
     [
