@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from router.core.addresses.access import tenant_of
+from router.core.addresses.access import tenant_name
 from router.core.link_routes.route_outlets import LinkRouteRule
 from router.management.entities.link_routes import CONNECTION_LINK_ROUTE, ConnectionLinkRoute
 from router.management.request_settings import Given, known_attribute, setting_value
@@ -35,7 +35,7 @@ def create(router: RouterView, given: Given) -> ConnectionLinkRoute:
         if name not in values:
             raise Refused(BAD_REQUEST, f"a link route needs the attribute {name}")
     pattern, direction = str(values["pattern"]), str(values["direction"])
-    tenant = tenant_of(pump.connection)
+    tenant = tenant_name(pump.connection)
     if tenant:
         # a container of a tenant serves only addresses of the tenant
         pattern = f"{tenant}/{pattern.lstrip('/')}"

@@ -20,7 +20,7 @@ from router.control.policy.decisions import (
     decide_for,
     judge,
 )
-from router.control.policy.gate import tenant_of
+from router.control.policy.gate import tenant_for
 from router.control.policy.policy import Judgement, Peer
 from router.core.addresses.link_origins import ANONYMOUS
 from router.core.addresses.table import address_name
@@ -81,7 +81,7 @@ def explain_policy(
         }
         if not asked.is_allowed:
             refusal = {"reason": "policy", "text": f"the policy refuses it: {asked.reason}"}
-    tenant = tenant_of(peer, judgement) if _are_for_tenants(listeners) else None
+    tenant = tenant_for(peer, judgement) if _are_for_tenants(listeners) else None
     if tenant is None:
         return PolicyAnswer(facts, address_name(address), None, refusal)
     return _of_tenant(router, tenant, direction, PolicyAnswer(facts, address, None, refusal))

@@ -12,7 +12,7 @@ import trio
 
 from router.amqp.constants import Condition
 from router.amqp.performatives import Error
-from router.core.addresses.access import Access
+from router.core.addresses.access import provide
 from router.core.links import cbs
 from router.engine import events, opening, sasl
 from router.engine.connection import Connection
@@ -145,7 +145,7 @@ class RouterPump(Pump):
             from router.net.link_authorization import LinkAuthorization
 
             assert self._nursery is not None
-            access = self.connection.access = self.connection.access or Access()
+            access = provide(self.connection)
             access.asks = LinkAuthorization(
                 self.authorization, self.hub, self._core, self._nursery
             ).ask

@@ -24,7 +24,7 @@ from router.control.policy.counts import (
 )
 from router.control.policy.policy import Group, Judgement, Peer, Policy, Vhost
 from router.control.policy.vhost_rule import Denial, VhostRule
-from router.core.addresses.access import Access, AccessRule
+from router.core.addresses.access import Access, AccessRule, provide
 from router.core.addresses.link_origins import ANONYMOUS
 from router.core.addresses.table import address_name
 from router.core.addresses.tenants import Tenant
@@ -98,15 +98,14 @@ class Gate:
         refusal = judgement.refusal or self._limit_reached(connection, peer, judgement)
         tenant = None
         if not refusal and settings.multi_tenant:
-            tenant = tenant_of(peer, judgement)
+            tenant = tenant_for(peer, judgement)
             if tenant is None:
                 name = peer.hostname[:255]
                 refusal = f"the host name {name!r} cannot be that of a tenant"
         if refusal:
             return self._refuse(connection, judgement, refusal)
         if tenant is not None:
-            connection.access = connection.access or Access()
-            connection.access.tenant = tenant
+            provide(connection).tenant = tenant
         self._enter(connection, peer, judgement)
         self.totals.approved += 1
         if judgement.vhost is not None:
@@ -181,19 +180,16 @@ class Gate:
         access: Access | None = connection.access
         if vhost is not None and group is not None:
             self.counts_of(vhost).enter(peer.user, peer.host)
-            if access is None:
-                access = connection.access = Access()
-            self._grant(access, connection, vhost, group, peer.user)
+            self._grant(connection, vhost, group, peer.user)
         elif access is not None:
             access.rules = _without_policy(access)
             access.max_message_size = 0
             access.checks_user_id = False
             access.allows_link_routes = access.allows_admin_status = True
 
-    def _grant(
-        self, access: Access, connection: Connection, vhost: Vhost, group: Group, user: str
-    ) -> None:
+    def _grant(self, connection: Connection, vhost: Vhost, group: Group, user: str) -> None:
         counts = self.counts_of(vhost)
+        access = provide(connection)
 
         def denied(denial: Denial) -> None:
             counts.count(denial)
@@ -255,7 +251,7 @@ class Gate:
         refusal = judgement.refusal
         access: Access | None = connection.access
         if not refusal and access is not None and access.tenant is not None:
-            if tenant_of(peer, judgement) != access.tenant:
+            if tenant_for(peer, judgement) != access.tenant:
                 refusal = "the connection belongs to another tenant now"
         if refusal:
             opening.close(connection, self._refuse(connection, judgement, refusal))
@@ -284,7 +280,7 @@ def peer_of(connection: Connection) -> Peer:
     )
 
 
-def tenant_of(peer: Peer, judgement: Judgement) -> Tenant | None:
+def tenant_for(peer: Peer, judgement: Judgement) -> Tenant | None:
     """Return the tenant of a peer; None if its name cannot be that of a tenant.
 
     The tenant has the name of the virtual host or, without a policy, the peer's host name.

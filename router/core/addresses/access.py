@@ -150,7 +150,20 @@ class Access:
             on_closed()
 
 
-def tenant_of(connection: Connection) -> str:
-    """Return the name of the tenant that a peer belongs to; empty if it belongs to none."""
+def provide(connection: Connection) -> Access:
+    """Return the access of a connection, which gets one if it has none."""
+    access: Access = connection.access or Access()
+    connection.access = access
+    return access
+
+
+def tenant_of(connection: Connection) -> Tenant | None:
+    """Return the tenant that a peer belongs to; None if it belongs to none."""
     access: Access | None = connection.access
-    return "" if access is None or access.tenant is None else access.tenant.name
+    return None if access is None else access.tenant
+
+
+def tenant_name(connection: Connection) -> str:
+    """Return the name of the tenant that a peer belongs to; empty if it belongs to none."""
+    tenant = tenant_of(connection)
+    return "" if tenant is None else tenant.name

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from router.core.addresses.access import tenant_of
+from router.core.addresses.access import tenant_name
 from router.core.addresses.link_origins import Origin, user_name
 from router.core.model.split_table import SplitTable
 from router.engine.link import Link, OutgoingLink
@@ -154,7 +154,7 @@ def key_of(link: Link) -> tuple[str, str, bool]:
     """
     connection = link.session.connection
     container = connection.remote_open.container_id
-    tenant = tenant_of(connection)
+    tenant = tenant_name(connection)
     if container and (tenant or "\0" in container):
         container = f"{tenant}\0{container}"
     return container, link.name, isinstance(link, OutgoingLink)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from router.amqp.types import Symbol
-from router.core.addresses.access import tenant_of
+from router.core.addresses.access import tenant_name
 from router.core.addresses.table import address_name
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def origin_of(link: Link) -> Origin:
 def user_name(connection: Connection) -> str:
     """Return the name of a peer's user, which is different for each tenant."""
     user: str = connection.user or ANONYMOUS
-    tenant = tenant_of(connection)
+    tenant = tenant_name(connection)
     # without a tenant, a user with NUL in the name must not be taken for one of a tenant
     return f"{tenant}\0{user}" if tenant or "\0" in user else user
 
@@ -122,7 +122,7 @@ def coordinator_names(link: Link) -> Iterator[str]:
         address_name(name) if isinstance(name, str) else ""
         for name in (asked, hostname, connection.user, connection.settings.endpoint)
     ]
-    if tenant := tenant_of(connection):
+    if tenant := tenant_name(connection):
         chosen, _, user, endpoint = names
         names = [chosen and f"{tenant}/{chosen}", tenant, user and f"{tenant}/{user}", endpoint]
     yield from filter(None, names)

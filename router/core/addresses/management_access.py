@@ -99,7 +99,7 @@ def is_denied_elsewhere(connection: Connection, name: str, me: str) -> bool:
     """
     if not is_management_elsewhere(name, me):
         return False
-    return connection.settings.management == NONE or bool(tenant_of(connection))
+    return connection.settings.management == NONE or tenant_of(connection) is not None
 
 
 def phase_of(link: Link, name: str, me: str, phase: int) -> int:

@@ -19,11 +19,11 @@ import attrs
 
 from router.amqp.constants import Condition
 from router.amqp.types import Symbol
+from router.core.addresses.access import tenant_of
 from router.core.addresses.table import AddressTable, address_name
 from router.errors import AmqpError, Scope
 
 if TYPE_CHECKING:
-    from router.core.addresses.access import Access
     from router.engine.connection import Connection
     from router.engine.link import Link
 
@@ -95,36 +95,31 @@ def inside(table: AddressTable, connection: Connection, text: str, *, is_sender:
 
     Raises `AmqpError` at link scope if there is no such address for the peer's tenant.
     """
-    tenant = _tenant(connection)
+    tenant = tenant_of(connection)
     return text if tenant is None else tenant.inward(table, text, is_sender=is_sender)
 
 
 def may_use(link: Link, pattern: str) -> bool:
     """Return whether a pattern that matches the address of a peer's link is meant for the peer."""
-    tenant = _tenant(link.session.connection)
+    tenant = tenant_of(link.session.connection)
     return tenant is None or tenant.is_in(pattern)
 
 
 def outside(connection: Connection, text: str) -> str:
     """Return the address by which a peer knows one of the router's names."""
-    tenant = _tenant(connection)
+    tenant = tenant_of(connection)
     return text if tenant is None else tenant.outward(text)
 
 
 def marks_of(connection: Connection) -> tuple[str, ...]:
     """Return the mark of a peer's tenant for the names of dynamic nodes, if it has a tenant."""
-    tenant = _tenant(connection)
+    tenant = tenant_of(connection)
     return () if tenant is None else (tenant.mark,)
 
 
 def _split(text: str) -> list[str]:
     """Return the tokens of a name or pattern, and the separators between them, in order."""
     return _SEPARATOR.split(text)
-
-
-def _tenant(connection: Connection) -> Tenant | None:
-    access: Access | None = connection.access
-    return None if access is None else access.tenant
 
 
 def not_found(text: str) -> AmqpError:

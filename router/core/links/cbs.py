@@ -23,7 +23,7 @@ from router.amqp.constants import Condition, Descriptor, ReceiverSettleMode, Sen
 from router.amqp.message import AmqpValue, Data, Message, Properties, decode_message, encode_message
 from router.amqp.performatives import Source, Target
 from router.amqp.types import Int
-from router.core.addresses.access import Access
+from router.core.addresses.access import Access, provide
 from router.core.addresses.claims import (
     SUPPORTED,
     Claims,
@@ -104,8 +104,7 @@ def serve(
     if token is not None:
         connection.account.charge(TOKENS, claims.log_in(token, connection.turn.now))
     claims.node = CbsNode(connection, claims)
-    access: Access = connection.access or Access()
-    connection.access = access
+    access = provide(connection)
     access.rules = (*access.rules, claims)
     access.claims = claims
     access.rules_changed()

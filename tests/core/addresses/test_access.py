@@ -9,7 +9,7 @@ from router.core.addresses.access import (
     MOST_REMEMBERED,
     Access,
     LinkRequest,
-    tenant_of,
+    tenant_name,
 )
 from router.core.addresses.tenants import Tenant
 from router.errors import AmqpError, Scope
@@ -77,7 +77,7 @@ def test_links_are_counted_from_attach_to_end() -> None:
     client = router.client()
     access = Access((OnlySends(),))
     connection = client.connection
-    assert tenant_of(connection) == ""
+    assert tenant_name(connection) == ""
     connection.access = access
     client.sender("q", name="a")
     client.sender("q", name="b")
@@ -86,4 +86,4 @@ def test_links_are_counted_from_attach_to_end() -> None:
     assert (access.senders, access.receivers) == (2, 0)
     connection.access = None
     connection.access = Access((), Tenant("t"))
-    assert tenant_of(connection) == "t"
+    assert tenant_name(connection) == "t"
