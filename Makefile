@@ -13,7 +13,7 @@ SHELL := /bin/sh
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .PHONY: help run demo-network test test-all test-quick test-compiled test-interpreted test-pythons test-oldest lint format coverage \
-        soak bench bench-telemetry bench-tls bench-pipeline costs simulate-large dispatch-suite fuzz fuzz-atheris hoard sanitize model docs figures clean coverage-floor env fe2o3 env-test env-dev env-pipeline demo-pipeline spark env-asan env-fuzz interop ldap prometheus brokers jms
+        soak bench bench-telemetry bench-tls bench-attacks bench-pipeline costs simulate-large dispatch-suite fuzz fuzz-atheris hoard sanitize model docs figures clean coverage-floor env fe2o3 env-test env-dev env-pipeline demo-pipeline spark env-asan env-fuzz interop ldap prometheus brokers jms
 
 # Passed on: `make run ARGS="--config my.toml"`, `make test PYTEST_ARGS="-k credit"`.
 ARGS ?=
@@ -196,6 +196,9 @@ bench-telemetry: env-test ## what exporting telemetry costs a router; ARGS are p
 
 bench-tls: env-test ## what TLS costs, beside a relay with TLS; ARGS are passed on
 	@.venv-test/bin/python -P tests/bench/encrypted.py --trioute compiled=.venv-test/bin $(ARGS)
+
+bench-attacks: env-test ## how attackers delay a client's messages; ARGS are passed on
+	@.venv-test/bin/python -P tests/bench/attacks.py --trioute compiled=.venv-test/bin $(ARGS)
 
 bench-pipeline: env-test spark ## what the data pipeline manages, and whether its answers are right; ARGS are passed on
 	@.venv-test/bin/python -P tests/bench/pipeline/__main__.py $(ARGS)

@@ -137,6 +137,7 @@ class Node(ReconfigurableRouter):
             async with trio.open_nursery() as own:
                 # deferred work of connections goes on until the last of them is closed
                 own.start_soon(self.hub.work_off)
+                own.start_soon(self.hub.low_priority.run)
                 await self._start_agent(own, connections)
                 await own.start(self.plugins.run, connections)
                 async with trio.open_nursery() as accepting:

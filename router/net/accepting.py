@@ -13,6 +13,8 @@ import trio
 log = structlog.get_logger("router.listener")
 
 Handler = Callable[[trio.SocketStream], Awaitable[object]]
+# Function that waits until a connection may be accepted.
+Turn = Callable[[], Awaitable[None]]
 # Function that frees descriptors, if it can, when few are left.
 Relieve = Callable[[], None]
 
@@ -35,18 +37,22 @@ async def accept_connections(
     handler: Handler,
     connections: trio.Nursery,
     relieve: Relieve | None = None,
+    wait_for_turn: Turn | None = None,
 ) -> None:
     """Accept on all sockets of the listener `name` until cancelled, then close the sockets.
 
     Each connection is handled by its own task in `connections`, and closed afterwards.
 
     If `relieve` is given, some file descriptors are reserved for other uses. When only these are
-    free, `relieve` is called, which may end connections.
+    free, `relieve` is called, which may end connections. If `wait_for_turn` is given, it is awaited
+    before each connection is accepted.
     """
     shortage = Shortage(name)
     async with trio.open_nursery() as accepting:
         for each in sockets:
-            accepting.start_soon(_accept, each, handler, connections, shortage, relieve)
+            accepting.start_soon(
+                _accept, each, handler, connections, shortage, relieve, wait_for_turn
+            )
 
 
 class Shortage:
@@ -74,12 +80,16 @@ async def _accept(
     connections: trio.Nursery,
     shortage: Shortage,
     relieve: Relieve | None,
+    wait_for_turn: Turn | None,
 ) -> None:
     async with listener:
         while True:
             while relieve is not None and are_descriptors_short(listener.socket.fileno()):
                 relieve()
                 await shortage.wait(errno.EMFILE)
+            if wait_for_turn is not None:
+                await trio.lowlevel.wait_readable(listener.socket)
+                await wait_for_turn()
             try:
                 stream = await listener.accept()
             except OSError as error:

@@ -16,6 +16,7 @@ from router.core.model.split_table import ListedTable
 from router.engine.deferred import STEPS_A_ROUND
 from router.engine.outbox import Turn
 from router.net.closing import Closing, close
+from router.net.low_priority import LowPriorityTurns
 from router.net.memory import CHURN_A_SLICE, Churn
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ class Hub(Generic[AnyPump]):
         # held during a long turn, so that connections with little work are served before the next
         # long turn
         self.long_turns = trio.Lock()
+        # for connections that are not open yet
+        self.low_priority = LowPriorityTurns(self.clock)
         # set when there is work for later turns
         self._work = trio.Event()
         self._last_check = self.turn.now

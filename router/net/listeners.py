@@ -19,7 +19,7 @@ from router.net.accepting import accept_connections
 from router.net.authentication import Authenticator
 from router.net.connection_counters import ConnectionCounters
 from router.net.dialling import SocketAddress
-from router.net.endpoints import endpoint_name, listener_settings
+from router.net.endpoints import endpoint_host, endpoint_name, listener_settings
 from router.net.router_hub import RouterHub
 from router.net.router_pump import RouterPump
 from router.net.tls.profiles import ServerTls
@@ -198,8 +198,14 @@ class AmqpListener(AmqpPort):
 
         Accepted connections run in `connections`, and stay open when this call is cancelled.
         """
-        name, relieve = self.listener.name, self.unopened.make_room
-        await accept_connections(name, self.sockets, self._serve_one, connections, relieve=relieve)
+        await accept_connections(
+            self.listener.name,
+            self.sockets,
+            self._serve_one,
+            connections,
+            self.unopened.make_room,
+            self.hub.low_priority.accept,
+        )
 
     async def _serve_one(self, stream: trio.SocketStream) -> None:
         try:
@@ -208,6 +214,7 @@ class AmqpListener(AmqpPort):
             # reset before it was served
             log.debug("connection lost before it was served", listener=self.listener.name)
             return
+        await self.hub.low_priority.step(endpoint_host(name))
         sock = socket.socket(fileno=stream.socket.detach())
         sock.setblocking(False)
         tls = self.tls

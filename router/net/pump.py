@@ -20,6 +20,7 @@ from router.amqp.constants import Condition
 from router.engine import events
 from router.engine.connection import Connection
 from router.errors import AmqpError
+from router.net.endpoints import endpoint_host
 from router.net.fair_limiter import FairLimiter
 from router.net.hub import READ_BYTES, Hub
 from router.net.tls.channel import TlsFailed
@@ -66,6 +67,7 @@ class Pump:
         connection.owner = self
         # whether a thread takes a step of the TLS handshake
         self._is_shaking_hands = False
+        self._is_unopened = not (connection.is_client or connection.settings.is_own)
         self._nursery: trio.Nursery | None = None
         self._reading = trio.CancelScope()
         self._may_read = trio.Event()
@@ -132,6 +134,8 @@ class Pump:
                     hub.finish_turn()
                 continue
             await trio.lowlevel.wait_readable(sock)
+            if self._is_unopened:
+                await self._wait_for_low_priority()
             if self.tls is not None and not connection.is_encrypted:
                 is_there = await self._shake_hands(self.tls)
             elif not connection.took_long():
@@ -184,18 +188,31 @@ class Pump:
         if tap is not None:
             tap.processed()
 
+    async def _wait_for_low_priority(self) -> None:
+        """Wait for a turn with low priority, unless the connection is open."""
+        if self.connection.is_open():
+            self._is_unopened = False
+        else:
+            await self.hub.low_priority.step(endpoint_host(self.connection.name))
+
     async def _shake_hands(self, tls: TlsSocket) -> bool:
         """Read once during the TLS handshake, and return as `_receive` does.
 
-        A thread takes the step of the handshake, because its computation is long; hosts take turns,
-        so that one with very many handshakes keeps nobody else out.
+        Long computations of the handshake are left to a thread; hosts take turns.
         """
         connection, hub = self.connection, self.hub
         self._is_shaking_hands = True
         try:
-            host = connection.name.rpartition(":")[0]
-            async with HANDSHAKES.slot(host):
-                octets = await trio.to_thread.run_sync(tls.shake_hands)
+            flight = tls.receive_flight()
+            if flight is None:
+                return False
+            if flight.is_long:
+                async with HANDSHAKES.slot(endpoint_host(connection.name)):
+                    octets = await trio.to_thread.run_sync(tls.shake_hands, flight)
+                if self._is_unopened:
+                    await self._wait_for_low_priority()
+            else:
+                octets = tls.shake_hands(flight)
         except (BlockingIOError, InterruptedError):
             return True
         except TlsFailed as failed:
@@ -206,8 +223,6 @@ class Pump:
             return False
         finally:
             self._is_shaking_hands = False
-        if octets is None:
-            return False
         hub.begin_turn()
         if tls.channel.is_secured:
             self.secured(tls.channel)
@@ -240,8 +255,7 @@ class Pump:
 
         Until the acknowledgement arrives, a peer that uses Nagle's algorithm holds back the rest of
         a frame, or its next frame. The kernel would delay the acknowledgement by 40 ms, to send it
-        along with an answer, but there is no answer before the rest has arrived.
-        (docs/decisions/0089)
+        along with an answer, but that waits for the rest (docs/decisions/0089).
         """
         try:
             self.sock.setsockopt(socket.IPPROTO_TCP, QUICK_ACK, 1)
@@ -361,6 +375,8 @@ class Pump:
 
     async def _take_turn_to_close(self) -> None:
         """Let the hub close the socket, now or in a later turn, and wait until it is closed."""
+        if self._is_unopened:
+            await self._wait_for_low_priority()
         self.hub.close(self)
         if not self._is_closed:
             self._closed = trio.Event()

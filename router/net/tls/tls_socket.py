@@ -6,7 +6,13 @@ import socket
 from typing import Final
 
 from router.net.threads import stand_back
-from router.net.tls.channel import RECORD_BYTES, RECORD_OVERHEAD_BYTES, TlsChannel, TlsFailed
+from router.net.tls.channel import (
+    RECORD_BYTES,
+    RECORD_OVERHEAD_BYTES,
+    TlsChannel,
+    TlsFailed,
+)
+from router.net.tls.flights import Flight, Flights
 
 # Octets that a decrypted read may have more than were received: the rest of an earlier record.
 MARGIN_BYTES: Final = 2 * (RECORD_BYTES + RECORD_OVERHEAD_BYTES)
@@ -26,6 +32,7 @@ class TlsSocket:
     def __init__(self, sock: socket.socket, channel: TlsChannel) -> None:
         self._sock = sock
         self.channel = channel
+        self._flights = Flights()
 
     def recv_into(self, buffer: memoryview) -> int:
         """Receive into a buffer of at least 64 KiB, and return the count of octets; 0 at the end.
@@ -49,19 +56,34 @@ class TlsSocket:
             return count
         raise BlockingIOError
 
-    def shake_hands(self) -> bytes | None:
-        """Receive once, and take the next step of the handshake; call this in a thread.
+    def receive_flight(self) -> Flight | None:
+        """Receive once during the handshake; return what to process next, None at the end.
 
-        Returns the octets that follow the handshake, if any came with its end, or None at the end
-        of the stream. Nothing else may use this object meanwhile. Raises as `recv_into`.
+        Raises `BlockingIOError` if there is nothing to process yet, or `OSError` if the socket has
+        failed.
         """
-        stand_back()
         received = self._sock.recv(HANDSHAKE_BYTES)
         if not received:
             return None
-        into = memoryview(bytearray(len(received) + MARGIN_BYTES))
+        flight = self._flights.add(received)
+        if not flight.octets:
+            raise BlockingIOError
+        return flight
+
+    def shake_hands(self, flight: Flight) -> bytes:
+        """Take the next step of the handshake; in a thread if it may take long.
+
+        Returns the octets that follow the handshake, if any came with its end. Nothing else may use
+        this object meanwhile. Raises `TlsFailed`, after the alert for the peer was sent.
+        """
+        if flight.is_long:
+            stand_back()
+        channel, octets = self.channel, flight.octets
+        into = memoryview(bytearray(len(octets) + 2 * MARGIN_BYTES))
         try:
-            count = self.channel.receive(memoryview(received), into)
+            count = channel.receive(memoryview(octets), into)
+            if channel.is_secured:
+                count += channel.receive(memoryview(self._flights.take_rest()), into[count:])
         except TlsFailed:
             self.flush()
             raise

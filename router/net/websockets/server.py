@@ -14,7 +14,7 @@ from trio_websocket import ConnectionClosed, WebSocketRequest
 from router.config.listeners import ListenerSettings
 from router.engine.connection import Connection
 from router.net.accepting import are_descriptors_short
-from router.net.endpoints import endpoint_name
+from router.net.endpoints import endpoint_host, endpoint_name
 from router.net.listeners import AmqpPort
 from router.net.router_hub import RouterHub
 from router.net.router_pump import RouterPump
@@ -34,6 +34,8 @@ log = structlog.get_logger("router.listener")
 
 # How long a client may take to read the answer to its request.
 ANSWER_S: Final = 5.0
+# Answering a request, and ending the WebSocket, costs as much as this many ordinary steps.
+WEB_SOCKET_STEPS: Final = 8
 # How long a client may take to close a connection whose request is refused.
 LINGER_S: Final = 1.0
 _HOST: Final = re.compile(rb"\nhost[ \t]*:([^\r\n]*)", re.IGNORECASE)
@@ -97,6 +99,9 @@ class WebSocketPort(AmqpPort):
                     self.unopened.make_room()
                     await handshake.send_all(_UNAVAILABLE)
                     return
+                # a queue of its own: a crowd of requests keeps no other connection of its host out
+                who = f"{endpoint_host(name)} by WebSocket"
+                await self.hub.low_priority.step(who, WEB_SOCKET_STEPS)
                 async with trio.open_nursery() as nursery:
                     web_socket = server_web_socket(handshake)
                     nursery.start_soon(web_socket.read)

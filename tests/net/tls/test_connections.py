@@ -93,6 +93,39 @@ async def test_both_beginnings_are_served_on_one_port(authority: Authority) -> N
         await trio.aclose_forcefully(secured)
 
 
+async def test_a_handshake_may_come_octet_by_octet(authority: Authority) -> None:
+    context = ssl.create_default_context()
+    authority.ca.configure_trust(context)
+    async with running_node(serving(authority.profile(), require_ssl=False)) as running:
+        stream = await trio.open_tcp_stream(*running.address)
+        incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        tls = context.wrap_bio(incoming, outgoing, server_hostname="localhost")
+        with trio.fail_after(10):
+            for octet in TLS_HEADER:
+                await stream.send_all(bytes((octet,)))
+            assert await stream.receive_some() == TLS_HEADER
+            is_over = False
+            while not is_over:
+                try:
+                    tls.do_handshake()
+                    is_over = True
+                    tls.write(AMQP_HEADER)
+                except ssl.SSLWantReadError:
+                    pass
+                for octet in outgoing.read():
+                    await stream.send_all(bytes((octet,)))
+                if not is_over:
+                    incoming.write(await stream.receive_some())
+            received = b""
+            while not received:
+                try:
+                    received = tls.read()
+                except ssl.SSLWantReadError:
+                    incoming.write(await stream.receive_some())
+            assert received == AMQP_HEADER
+        await trio.aclose_forcefully(stream)
+
+
 async def test_a_peer_without_tls_is_refused_with_one_line(authority: Authority) -> None:
     with capture_logs() as logs:
         async with running_node(serving(authority.profile())) as running:

@@ -1,0 +1,225 @@
+r"""How attackers disturb a client: the delay of its messages, with and without attacks.
+
+    python tests/bench/attacks.py --trioute compiled=.venv-test/bin \
+        --command 'other=other-router {port} {tls_port} {certificate}'
+
+`make bench-attacks` measures the build in .venv-test. A client sends one message at a time, and
+measures how long each takes. An attack uses the processors that the client needs as well, so it is
+first aimed at another router on the same machine, and then at the client's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+import trustme
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from bench import attackers, generator, layout, machine, report, systems
+
+HERE: Final = Path(__file__).parent
+MESSAGES: Final = 20_000
+GOAL: Final = 2.0
+# How long attackers go on before the client begins.
+LEAD_S: Final = 1.0
+MORE: Final = """
+[[sslProfile]]
+name = "bench"
+certFile = "{certificate}"
+
+[[listener]]
+name = "tls"
+port = {tls_port}
+sslProfile = "bench"
+
+[[listener]]
+name = "web"
+port = {web_port}
+http = true
+websockets = true
+"""
+BEGIN: Final = "<!-- attacks: begin (written by tests/bench, do not edit) -->"
+END: Final = "<!-- attacks: end -->"
+TLS: Final = ("half a TLS record", "TLS handshakes", "random TLS records")
+WEB: Final = ("half a request", "a WebSocket without AMQP")
+KINDS: Final = (*attackers.STALLS, *attackers.REPEATED)
+
+
+@attrs.frozen
+class Target:
+    """A router, and its ports; 0 for one that it does not have."""
+
+    system: systems.System
+    tls_port: int
+    web_port: int
+
+    def port(self, kind: str) -> int:
+        """Return the port that an attack of a kind is aimed at."""
+        if kind in TLS:
+            return self.tls_port
+        return self.web_port if kind in WEB else self.system.port
+
+
+@attrs.frozen
+class Seen:
+    """What a client has seen, in µs, and what an attack has come to."""
+
+    p50_us: float
+    p99_us: float
+    attacks_per_s: float = 0.0
+    growth_bytes: int = 0
+
+
+@contextmanager
+def trioute(label: str, folder: Path, work: Path, certificate: str) -> Iterator[Target]:
+    """Run a router with a listener of each kind."""
+    ports = {"tls_port": systems.free_port(), "web_port": systems.free_port()}
+    with systems.trioute(label, folder, work, MORE.format(certificate=certificate, **ports)) as one:
+        yield Target(one, **ports)
+
+
+@contextmanager
+def command(label: str, line: str, certificate: str) -> Iterator[Target]:
+    """Run another router, with a port for AMQP and one for TLS."""
+    port, tls_port = systems.free_port(), systems.free_port()
+    words = shlex.split(line.format(port=port, tls_port=tls_port, certificate=certificate))
+    with systems.started(words, port) as pid:
+        yield Target(systems.System(label, "other", port, pid), tls_port, 0)
+
+
+@contextmanager
+def attack(kind: str, port: int) -> Iterator[list[float]]:
+    """Attack a port until the block ends; then the list has the attacks in each second."""
+    words = [sys.executable, "-P", str(HERE / "attackers.py"), kind, str(port)]
+    rate: list[float] = []
+    began = time.monotonic()
+    with subprocess.Popen(
+        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            time.sleep(LEAD_S)
+            yield rate
+            said, _ = process.communicate(timeout=30)
+            rate.append(int(said) / (time.monotonic() - began))
+        finally:
+            process.kill()
+
+
+def seen(program: Path, target: Target, count: int, kind: str = "", port: int = 0) -> Seen:
+    """Let a client send messages through a router, while something attacks a port, if any."""
+    system = target.system
+    words = [*system.arguments(), "--count", str(count), "--credit", "1", "--inflight", "1"]
+    if not kind:
+        found = generator.run(program, words)
+        return Seen(found["p50_us"], found["p99_us"])
+    before = machine.resident_bytes(system.pid)
+    with attack(kind, port) as rate:
+        found = generator.run(program, words)
+        growth = machine.resident_bytes(system.pid) - before
+    return Seen(found["p50_us"], found["p99_us"], rate[0], growth)
+
+
+def median(values: list[Seen]) -> Seen:
+    """Return the medians of several measurements, and the most memory."""
+    return Seen(
+        statistics.median(each.p50_us for each in values),
+        statistics.median(each.p99_us for each in values),
+        statistics.median(each.attacks_per_s for each in values),
+        max(each.growth_bytes for each in values),
+    )
+
+
+def main() -> None:
+    """Measure, print the tables, and write them into a page if that is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--trioute", required=True, metavar="LABEL=BIN")
+    parser.add_argument("--command", action="append", default=[], metavar="LABEL=LINE")
+    parser.add_argument("--kind", action="append", choices=KINDS, help="only these attacks")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--messages", type=int, default=MESSAGES)
+    parser.add_argument("--write-docs", type=Path, metavar="PAGE")
+    given = parser.parse_args()
+    kinds = given.kind or KINDS
+    label, _, folder = given.trioute.partition("=")
+    with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
+        work = Path(name)
+        certificate = str(work / "certificate.pem")
+        issued = trustme.CA(key_type=trustme.KeyType.RSA).issue_cert(
+            "localhost", "127.0.0.1", key_type=trustme.KeyType.RSA
+        )
+        for part in (issued.private_key_pem, *issued.cert_chain_pems):
+            part.write_to_path(certificate, append=True)
+        program = generator.build(work)
+        enter = stack.enter_context
+        control = enter(trioute("another", Path(folder), work, certificate))
+        targets = [enter(trioute(label, Path(folder), work, certificate))]
+        for text in given.command:
+            other, _, line = text.partition("=")
+            targets.append(enter(command(other, line, certificate)))
+        tables = []
+        for target in targets:
+            rows = measure(program, target, control, kinds, given)
+            tables += [f"**{target.system.label}**", layout.table(HEADS, rows)]
+    facts = {"machine": machine.facts(), "systems": [], "repeats": given.repeats}
+    text = "\n\n".join((layout.machine_line(facts), *tables))
+    print(text)
+    if given.write_docs:
+        report.write_section(given.write_docs, text, BEGIN, END)
+
+
+HEADS: Final = [
+    "attack",
+    "p50, µs",
+    "p99, µs",
+    "of that without",
+    "p99 if another router is attacked, µs",
+    "attacks a second",
+    "memory, MiB",
+]
+
+
+def measure(
+    program: Path, target: Target, control: Target, kinds: tuple[str, ...], given: Any
+) -> list[list[str]]:
+    """Return the rows of a table: one without an attack, and one for each attack."""
+    count, repeats = given.messages, given.repeats
+    alone = median([seen(program, target, count) for _ in range(repeats)])
+    rows = [["none", f"{alone.p50_us:.0f}", f"{alone.p99_us:.0f}", *["-"] * 4]]
+    for kind in kinds:
+        if not target.port(kind):
+            continue
+        beside, hit = [], []
+        for _ in range(repeats):
+            beside.append(seen(program, target, count, kind, control.port(kind)))
+            hit.append(seen(program, target, count, kind, target.port(kind)))
+        one, other = median(hit), median(beside)
+        print(kind, one, other, file=sys.stderr, flush=True)
+        ratio = one.p99_us / alone.p99_us
+        rows.append(
+            [
+                kind,
+                f"{one.p50_us:.0f}",
+                f"{one.p99_us:.0f}",
+                f"{ratio:.1f} {'met' if ratio <= GOAL else 'NOT MET'}",
+                f"{other.p99_us:.0f}",
+                f"{one.attacks_per_s:.0f}",
+                f"{one.growth_bytes / 2**20:.1f}",
+            ]
+        )
+    return rows
+
+
+if __name__ == "__main__":
+    main()

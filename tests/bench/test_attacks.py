@@ -1,0 +1,29 @@
+"""The benchmark of attacks measures what it says, on few messages."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from bench.attackers import REPEATED, STALLS
+
+BENCH = Path(__file__).with_name("attacks.py")
+
+
+def test_a_report_has_every_attack(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "<!-- attacks: begin (written by tests/bench, do not edit) -->\n<!-- attacks: end -->\n",
+        encoding="utf-8",
+    )
+    folder = Path(sys.executable).parent
+    command = [sys.executable, "-P", str(BENCH), "--trioute", f"tried={folder}"]
+    command += ["--repeats", "1", "--messages", "300", "--write-docs", str(page)]
+    subprocess.run(command, check=True, capture_output=True, timeout=240, stdin=subprocess.DEVNULL)
+    text = page.read_text(encoding="utf-8")
+    rows = [line.split("|") for line in text.splitlines() if line.startswith("| ")]
+    measured = {cells[1].strip(): cells for cells in rows[2:]}
+    assert set(measured) == {"none", *STALLS, *REPEATED}
+    for kind in (*STALLS, *REPEATED):
+        assert int(measured[kind][6]) > 0

@@ -1,0 +1,157 @@
+"""Turns of connections that are not open yet: late, but never too late, and fair."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+import trio
+from trio.testing import wait_all_tasks_blocked
+
+from router.net.low_priority import MANY_STEPS, LowPriorityTurns
+
+
+class Asking:
+    """Tasks that wait for turns; `had` has the names of those that got one, in this order."""
+
+    def __init__(self, turns: LowPriorityTurns, nursery: trio.Nursery) -> None:
+        self.turns = turns
+        self.nursery = nursery
+        self.had: list[str] = []
+        self.waiting: dict[str, trio.CancelScope] = {}
+
+    def ask(self, *names: str) -> None:
+        """Ask for turns. The name's first letter is the host; a plus sign asks to accept."""
+        for name in names:
+            self.nursery.start_soon(self._have, name)
+
+    async def _have(self, name: str) -> None:
+        with trio.CancelScope() as self.waiting[name]:
+            if name.startswith("+"):
+                await self.turns.accept()
+            else:
+                await self.turns.step(name[0])
+            self.had.append(name)
+
+    async def end(self) -> None:
+        """Wait until nobody waits."""
+        while len(self.had) < len(self.waiting):
+            await trio.lowlevel.checkpoint()
+
+
+@asynccontextmanager
+async def asking(*names: str) -> AsyncIterator[Asking]:
+    """Yield tasks that wait for turns in the order of their names, before any turn is given."""
+    turns = LowPriorityTurns(trio.current_time)
+    with trio.fail_after(10):
+        async with trio.open_nursery() as nursery:
+            tasks = Asking(turns, nursery)
+            for name in names:
+                tasks.ask(name)
+                await wait_all_tasks_blocked()
+            yield tasks
+            nursery.cancel_scope.cancel()
+
+
+async def test_turns_are_given_one_by_one_when_the_loop_is_idle() -> None:
+    async with asking("a1", "a2") as tasks:
+        steps: list[list[str]] = []
+
+        async def watch() -> None:
+            while len(tasks.had) < 2:
+                await wait_all_tasks_blocked()
+                steps.append(list(tasks.had))
+
+        tasks.nursery.start_soon(tasks.turns.run)
+        await watch()
+        assert ["a1"] in steps
+
+
+async def test_a_busy_loop_gives_turns_as_well() -> None:
+    async with asking("a1", "b1", "+1") as tasks:
+
+        async def be_busy() -> None:
+            while True:
+                await trio.lowlevel.checkpoint()
+
+        tasks.nursery.start_soon(be_busy)
+        tasks.nursery.start_soon(tasks.turns.run)
+        await tasks.end()
+
+
+async def test_a_host_with_many_connections_keeps_no_other_waiting() -> None:
+    async with asking("a1", "a2", "a3", "b1", "c1") as tasks:
+        tasks.nursery.start_soon(tasks.turns.run)
+        await tasks.end()
+        assert tasks.had == ["a1", "b1", "c1", "a2", "a3"]
+
+
+async def test_connections_are_accepted_between_steps() -> None:
+    async with asking("a1", "a2", "a3", "+1", "+2") as tasks:
+        tasks.nursery.start_soon(tasks.turns.run)
+        await tasks.end()
+        assert tasks.had == ["a1", "+1", "a2", "+2", "a3"]
+
+
+async def test_accepting_waits_while_many_steps_do() -> None:
+    names = [f"a{number}" for number in range(3 * MANY_STEPS)]
+    async with asking(*names, "+1") as tasks:
+        tasks.nursery.start_soon(tasks.turns.run)
+        await tasks.end()
+        assert tasks.had.index("+1") == MANY_STEPS
+
+
+async def test_those_that_stop_waiting_are_forgotten() -> None:
+    async with asking("a1", "a2", "+1", "+2") as tasks:
+        for name in ("a1", "+1"):
+            tasks.waiting.pop(name).cancel()
+        await wait_all_tasks_blocked()
+        tasks.nursery.start_soon(tasks.turns.run)
+        await tasks.end()
+        assert tasks.had == ["a2", "+2"]
+
+
+async def test_turns_are_given_again_after_a_while_without_any() -> None:
+    async with asking("a1") as tasks:
+        tasks.nursery.start_soon(tasks.turns.run)
+        await tasks.end()
+        await wait_all_tasks_blocked()
+        tasks.ask("+1")
+        await wait_all_tasks_blocked()
+        await tasks.end()
+        assert tasks.had == ["a1", "+1"]
+
+
+@pytest.mark.parametrize("weight", [1, 8])
+async def test_a_heavy_step_is_followed_by_a_longer_wait(weight: int) -> None:
+    """While the loop is busy, what follows from a step of weight 8 takes eight times as long."""
+    now = 0.0
+    waits: list[float] = []
+    turns = LowPriorityTurns(lambda: now)
+    with trio.fail_after(10):
+        async with trio.open_nursery() as nursery:
+
+            async def ask() -> None:
+                await turns.step("a", weight)
+                waits.append(trio.current_time())
+
+            async def be_busy() -> None:
+                while len(waits) < 3:
+                    await trio.lowlevel.checkpoint()
+
+            for _ in range(3):
+                nursery.start_soon(ask)
+            nursery.start_soon(be_busy)
+            await wait_until_asked(turns, 3)
+            nursery.start_soon(turns.run)
+            while len(waits) < 3:
+                await trio.lowlevel.checkpoint()
+            nursery.cancel_scope.cancel()
+    assert waits[2] - waits[1] >= 0.0005 * weight
+
+
+async def wait_until_asked(turns: LowPriorityTurns, count: int) -> None:
+    """Wait until so many tasks wait for their turn."""
+    while len(turns) < count:
+        await trio.lowlevel.checkpoint()
