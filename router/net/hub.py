@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import trio
@@ -153,7 +154,12 @@ class Hub(Generic[AnyPump]):
         """Do all deferred work, between the turns of connections."""
         while self.has_work():
             await trio.lowlevel.checkpoint()
-            self.do_deferred_work()
+            with self.guarded("deferred work"):
+                self.do_deferred_work()
+
+    def guarded(self, what: str) -> AbstractContextManager[None]:
+        """Return a context for work that belongs to no single connection; a hook for subclasses."""
+        return nullcontext()
 
     def has_work(self) -> bool:
         """Return whether deferred work is left, or the budget for immediate work is not full."""
@@ -180,9 +186,10 @@ class Hub(Generic[AnyPump]):
         self._last_check = self.clock()
         while True:
             await trio.sleep(self.until_next_check_s())
-            for _ in self.timer_turns():
-                # there may be very many connections
-                await trio.lowlevel.checkpoint()
+            with self.guarded("the check of timers"):
+                for _ in self.timer_turns():
+                    # there may be very many connections
+                    await trio.lowlevel.checkpoint()
 
     def check_timers(self) -> None:
         """Check the timers of all connections, and do other work that is due."""

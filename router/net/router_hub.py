@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -168,6 +169,19 @@ class RouterHub(Hub["RouterPump"]):
         if expiry:
             return min(self._tick_s, max(0.0, expiry - self.clock()))
         return self._tick_s
+
+    @contextmanager
+    def guarded(self, what: str) -> Iterator[None]:
+        """Log an exception of the work within this context; the router goes on without it.
+
+        A defect that one peer runs into must not end the connections of all others.
+        """
+        try:
+            yield
+        except Exception:
+            log.exception("work failed", work=what)
+            # what was done before the failure is sent
+            self.finish_turn()
 
     def schedule_network_work(self) -> None:
         """Schedule a turn for more of the network's deferred work."""

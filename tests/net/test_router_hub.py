@@ -159,3 +159,58 @@ async def test_connections_have_numbers_of_their_own() -> None:
             assert (await running.pump_of(third)).number == 3
             told = (await third.begin()).properties or {}
             assert told["qd.conn-id"] == 3
+
+
+class Defect(Exception):
+    """Exception that no code expects."""
+
+
+class Failing:
+    """Deferred work, or a callback, that always fails; `tries` counts how often."""
+
+    def __init__(self) -> None:
+        self.tries = 0
+        self.tried = trio.Event()
+
+    def step(self) -> bool:
+        """Fail."""
+        self.tries += 1
+        self.tried.set()
+        raise Defect
+
+
+async def test_deferred_work_that_fails_ends_nothing_else() -> None:
+    with capture_logs() as logs:
+        async with (
+            running_node(survives_defects=True) as running,
+            dialled(running.address) as peer,
+        ):
+            await peer.begin()
+            hub = running.node.hub
+            failing, done = Failing(), trio.Event()
+            hub.turn.deferred.add(failing)
+            hub.turn.deferred.process_each([done], trio.Event.set, at_once=0)
+            hub.wake()
+            await done.wait()
+            await failing.tried.wait()
+            await peer.attach_receiver("q", credit=1)
+    assert failing.tries == 1
+    [line] = (each for each in logs if each["event"] == "work failed")
+    assert (line["work"], line["exc_info"]) == ("deferred work", True)
+
+
+async def test_a_timer_callback_that_fails_is_called_again() -> None:
+    with capture_logs() as logs:
+        async with (
+            running_node(survives_defects=True) as running,
+            dialled(running.address) as peer,
+        ):
+            failing = Failing()
+            running.node.hub.timer_callbacks.append(lambda _: failing.step())
+            for _ in range(2):
+                failing.tried = trio.Event()
+                await failing.tried.wait()
+            await peer.begin()
+    lines = [each for each in logs if each["event"] == "work failed"]
+    assert len(lines) >= 2
+    assert lines[0]["work"] == "the check of timers"

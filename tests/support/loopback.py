@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from typing import Any
 
 import attrs
@@ -89,9 +89,16 @@ def listening(**fields: Any) -> Configuration:
 
 
 @asynccontextmanager
-async def running_node(configuration: Configuration | None = None) -> AsyncIterator[Running]:
-    """Run a router until the block ends; then it has no connection left."""
+async def running_node(
+    configuration: Configuration | None = None, *, survives_defects: bool = False
+) -> AsyncIterator[Running]:
+    """Run a router until the block ends; then it has no connection left.
+
+    Unless it `survives_defects`, an exception in its own work ends it, and fails the test.
+    """
     node = Node(listening() if configuration is None else configuration)
+    if not survives_defects:
+        node.hub.guarded = lambda _: nullcontext()  # type: ignore[method-assign]
     stop, over = trio.Event(), trio.Event()
     running = Running(node, [], stop, over)
     async with trio.open_nursery() as nursery:
