@@ -16,11 +16,12 @@ from router.config.saved import BaseConfiguration, StateFile
 from router.control.network.first_sync import FirstSync
 from router.core.model.address import UNAVAILABLE
 from router.core.routers.membership import ROLES
+from router.core.routers.names import MANAGEMENT_NODE
 from router.endpoints import Endpoints, Prepared
 from router.hosting.callouts import PluginCallouts
 from router.hosting.host import PluginHost
 from router.logs.journal import Journal
-from router.management.agent import NODE, Agent, node_names
+from router.management.agent import Agent, node_names
 from router.management.running_traces import RunningTraces
 from router.management.views import RouterView
 from router.metrics.exposition import Exposition
@@ -165,7 +166,7 @@ class Node(ReconfigurableRouter):
 
     async def _start_agent(self, own: trio.Nursery, connections: trio.Nursery) -> None:
         """Start the agent of `$management`, unless the address is configured to be unavailable."""
-        if self.table.treatment(NODE) == UNAVAILABLE:
+        if self.table.treatment(MANAGEMENT_NODE) == UNAVAILABLE:
             return
         hub = self.hub
 
@@ -206,8 +207,8 @@ class Node(ReconfigurableRouter):
                 yield each.connector.name
 
     def _lost_agent(self) -> str | None:
-        node = self.table.in_use(NODE)
-        return None if node and node.consumers else f"{NODE} has no agent"
+        node = self.table.in_use(MANAGEMENT_NODE)
+        return None if node and node.consumers else f"{MANAGEMENT_NODE} has no agent"
 
     def _http_app(self, listener: ListenerSettings) -> App:
         # only here: a router without such a listener needs no HTTP server, nor its memory

@@ -21,6 +21,7 @@ from router.amqp.types import Int
 from router.client import ClientError, ReceivedMessage, Sender
 from router.client.connection import connect_over
 from router.core.addresses.management_access import CHANGE, NONE
+from router.core.routers.names import MANAGEMENT_NODE
 from router.errors import AmqpError
 from router.management import azure
 from router.management.access import (
@@ -51,7 +52,6 @@ from router.management.views import RouterView
 
 log = structlog.get_logger("router.management")
 
-NODE: Final = "$management"
 # Credit for requests, and so the maximum number in transit to the agent.
 REQUEST_CREDIT: Final = 50
 # Time within which the requester must take an answer.
@@ -66,7 +66,12 @@ AMQP_VALUE: Final = bytes((0x00, 0x53, Descriptor.AMQP_VALUE))
 
 def node_names(router_id: str) -> tuple[str, ...]:
     """Return all addresses of a router's management node, the main one first."""
-    return NODE, f"_local/{NODE}", f"_topo/0/{router_id}/{NODE}", f"_edge/{router_id}/{NODE}"
+    return (
+        MANAGEMENT_NODE,
+        f"_local/{MANAGEMENT_NODE}",
+        f"_topo/0/{router_id}/{MANAGEMENT_NODE}",
+        f"_edge/{router_id}/{MANAGEMENT_NODE}",
+    )
 
 
 class Agent:
@@ -99,7 +104,7 @@ class Agent:
             sender = await connection.open_sender(None)
             sender.on_settled = self._unsettled_answers.forget
             requests = await connection.open_receiver(
-                NODE, credit=REQUEST_CREDIT, max_message_size=MAX_CHANGE_BYTES
+                MANAGEMENT_NODE, credit=REQUEST_CREDIT, max_message_size=MAX_CHANGE_BYTES
             )
             self.router.running_traces.connection = connection
             started()

@@ -18,10 +18,10 @@ from router.config.vhosts import VhostGroupSettings
 from router.control.policy.decisions import OPEN, SEND, Question, decide, judge
 from router.control.policy.gate import peer_of
 from router.control.policy.policy import Peer, Policy
+from router.core.routers.names import MANAGEMENT_NODE
 from router.management.requests import BAD_REQUEST, Refused, Request, flag
 from router.management.views import RouterView
 
-MANAGEMENT: Final = "$management"
 FORCE: Final = "force"
 _ADVICE: Final = (
     "so that you could not undo the change from here; nothing was changed. To make the change "
@@ -71,10 +71,10 @@ def lockout_reason(before: Configuration, wanted: Configuration, peer: Peer) -> 
 
 def _reason(wanted: Configuration, peer: Peer) -> str:
     policy = Policy(wanted.policy, wanted.vhosts)
-    for question in (Question(OPEN), Question(SEND, MANAGEMENT)):
+    for question in (Question(OPEN), Question(SEND, MANAGEMENT_NODE)):
         decision = decide(policy, peer, question)
         if not decision.is_allowed:
-            what = "connect" if question.action == OPEN else f"send to {MANAGEMENT}"
+            what = "connect" if question.action == OPEN else f"send to {MANAGEMENT_NODE}"
             where = f" (vhost {decision.vhost}, group {decision.group})" if decision.group else ""
             return f"user {peer.user} may not {what}: {decision.reason}{where}"
     group = judge(policy, peer).group if wanted.policy.enable_vhost_policy else None

@@ -11,6 +11,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from router.core.links import attach
+from router.core.routers.names import COORDINATOR
 from router.net.authorization import RECEIVE, SEND, Authorization
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from router.engine.link import Link
     from router.net.hub import Hub
 
-COORDINATOR = "$coordinator"
 # Links that have ended are removed from a queue of this length, and then each time it has doubled.
 LEAST_PRUNED = 64
 

@@ -88,6 +88,8 @@ class RouterHub(Hub["RouterPump"]):
         self.tidy_callbacks.append(self.stuck_deliveries.tick)
         self.timer_callbacks.append(UnsettledLimits(self.turn.ledger, self.each_connection).tick)
         self._reclaimer = Reclaimer()
+        # whether the router goes on after an exception in its own work; tests want to see it
+        self.survives_defects = True
         self._honours_absolute_expiry = False
 
     def enter(self, pump: RouterPump) -> int:
@@ -179,6 +181,8 @@ class RouterHub(Hub["RouterPump"]):
         try:
             yield
         except Exception:
+            if not self.survives_defects:
+                raise
             log.exception("work failed", work=what)
             # what was done before the failure is sent
             self.finish_turn()

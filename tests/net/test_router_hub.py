@@ -178,6 +178,10 @@ class Failing:
         self.tried.set()
         raise Defect
 
+    def tick(self, _: float) -> None:
+        """Fail."""
+        self.step()
+
 
 async def test_deferred_work_that_fails_ends_nothing_else() -> None:
     with capture_logs() as logs:
@@ -206,7 +210,7 @@ async def test_a_timer_callback_that_fails_is_called_again() -> None:
             dialled(running.address) as peer,
         ):
             failing = Failing()
-            running.node.hub.timer_callbacks.append(lambda _: failing.step())
+            running.node.hub.timer_callbacks.append(failing.tick)
             for _ in range(2):
                 failing.tried = trio.Event()
                 await failing.tried.wait()

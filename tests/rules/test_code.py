@@ -22,6 +22,8 @@ BOUNDARIES = frozenset(
         "router/net/websockets/server.py:_serve",
         # The same in another's turn: the connection at fault ends, not the one whose turn it is.
         "router/net/pump.py:_guarded",
+        # The same in work that belongs to no single connection, which a peer may have caused.
+        "router/net/router_hub.py:guarded",
         # One request is answered with 500, even by a mistake of ours, and the next one is answered.
         "router/management/agent.py:_answered",
         # A plugin's code may raise anything. The plugin is stopped, and the router goes on.

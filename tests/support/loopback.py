@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from typing import Any
 
 import attrs
@@ -97,8 +97,7 @@ async def running_node(
     Unless it `survives_defects`, an exception in its own work ends it, and fails the test.
     """
     node = Node(listening() if configuration is None else configuration)
-    if not survives_defects:
-        node.hub.guarded = lambda _: nullcontext()  # type: ignore[method-assign]
+    node.hub.survives_defects = survives_defects
     stop, over = trio.Event(), trio.Event()
     running = Running(node, [], stop, over)
     async with trio.open_nursery() as nursery:

@@ -11,9 +11,10 @@ from typing import Final
 import attrs
 
 from router.control.policy.policy import Group, Judgement, Peer, Policy, Vhost
-from router.control.policy.vhost_rule import COORDINATOR, Denial, VhostRule
+from router.control.policy.vhost_rule import Denial, VhostRule
 from router.core.addresses.access import Access, LinkRequest
 from router.core.addresses.table import address_name
+from router.core.routers.names import COORDINATOR
 
 OPEN: Final = "open"
 SEND: Final = "send"

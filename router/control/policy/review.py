@@ -22,8 +22,8 @@ from router.control.policy.address_names import WILDCARD, AddressNames
 from router.core.addresses.link_origins import ANONYMOUS
 from router.core.model.patterns import tokens
 from router.core.routers.membership import ROLES
+from router.core.routers.names import MANAGEMENT_NODE
 
-MANAGEMENT: Final = "$management"
 # Maximum number of patterns of one attribute that are compared, since this takes quadratic time.
 MOST_COMPARED: Final = 300
 # Beginnings of the SASL mechanisms with which a peer logs in as a user.
@@ -59,7 +59,8 @@ def review(configuration: Configuration) -> Iterator[Caution]:
     yield from _logins(configuration)
     if not any(_may_manage(each) for vhost in vhosts for each in vhost.groups.values()):
         yield Caution(
-            "policy", f"no group has {MANAGEMENT} in its targets: nobody can manage this router"
+            "policy",
+            f"no group has {MANAGEMENT_NODE} in its targets: nobody can manage this router",
         )
     for vhost in vhosts:
         for name, group in vhost.groups.items():
@@ -118,7 +119,7 @@ def _rights(vhost: VhostSettings, name: str, group: VhostGroupSettings) -> Itera
     if _is_for_all(vhost, name):
         for attribute, entries in _lists(group):
             if attribute != "remoteHosts" and {WILDCARD, "#"} & set(entries):
-                managed = f", {MANAGEMENT} included" if attribute.startswith("target") else ""
+                managed = f", {MANAGEMENT_NODE} included" if attribute.startswith("target") else ""
                 yield f"{attribute} allows every user every address{managed}"
     if _is_for_all(vhost, name) or ANONYMOUS in group.users:
         if any(USER_TOKEN in entry for _, entries in _lists(group) for entry in entries):
@@ -129,11 +130,11 @@ def _rights(vhost: VhostSettings, name: str, group: VhostGroupSettings) -> Itera
     may_manage = _may_manage(group)
     if may_manage and not group.allow_dynamic_source and not has_sources:
         yield (
-            f"{MANAGEMENT} is in its targets, but no answer can be received: allowDynamicSource "
-            "is false and there is no address in sources"
+            f"{MANAGEMENT_NODE} is in its targets, but no answer can be received: "
+            "allowDynamicSource is false and there is no address in sources"
         )
     if group.management in ("read", "change") and not may_manage:
-        yield f"management has no effect, because {MANAGEMENT} is not in its targets"
+        yield f"management has no effect, because {MANAGEMENT_NODE} is not in its targets"
 
 
 def _is_for_all(vhost: VhostSettings, name: str) -> bool:
@@ -142,7 +143,7 @@ def _is_for_all(vhost: VhostSettings, name: str) -> bool:
 
 def _may_manage(group: VhostGroupSettings) -> bool:
     names = AddressNames(group.targets, group.target_pattern)
-    return names.entry_for(MANAGEMENT, "") is not None and group.management != "none"
+    return names.entry_for(MANAGEMENT_NODE, "") is not None and group.management != "none"
 
 
 def _lists(group: VhostGroupSettings) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -9,6 +9,7 @@ import attrs
 
 from router.amqp.constants import Condition
 from router.core.addresses.phases import FALLBACK_CAPABILITY, WAYPOINT
+from router.core.routers.names import COORDINATOR
 from router.errors import AmqpError, Scope
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ LINK_DISALLOWED: Final = "link disallowed by local policy"
 MESSAGE_DISALLOWED: Final = "message disallowed by local policy"
 # How many characters of an address are logged.
 _SHOWN: Final = 100
-COORDINATOR: Final = "$coordinator"
 
 
 @attrs.frozen

@@ -35,6 +35,7 @@ from router.core.link_routes.route_outlets import (
     UplinkOutlet,
 )
 from router.core.model.patterns import PatternTree
+from router.core.routers.names import COORDINATOR
 from router.engine.link import IncomingLink
 from router.errors import AmqpError, Scope
 
@@ -45,8 +46,6 @@ if TYPE_CHECKING:
 
 IN = "in"
 OUT = "out"
-# the address by which a link to a transaction coordinator is routed
-COORDINATOR = "$coordinator"
 # prefixes of names that contain the id of the router which has the node
 TOPOLOGICAL = ("_topo/", "_edge/")
 # destination for a link; the link route is None if the container is at another router

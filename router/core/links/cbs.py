@@ -47,7 +47,6 @@ from router.errors import AmqpError, Scope
 if TYPE_CHECKING:
     from router.core.ports import Core
     from router.engine.connection import Connection
-    from router.engine.events import LinkDetached
     from router.engine.session import Session
 
 NODE: Final = "$cbs"
@@ -318,10 +317,6 @@ class RequestEnd(MessageEnd):
 class ReplyEnd(ServiceEnd):
     """Terminus at the node from which answers are sent."""
 
-    # no deliveries of an earlier link are remembered
-    unsettled: Final[dict[bytes, Delivery]] = {}
-    moving: Final = None
-
     def __init__(self, link: OutgoingLink) -> None:
         self._link = link
         # answers that wait for credit or room, each with the link that its request came on
@@ -378,14 +373,6 @@ class ReplyEnd(ServiceEnd):
         """Return a delivery-tag that no other answer has had."""
         self._tags_made += 1
         return self._tags_made.to_bytes(TAG_BYTES, "big")
-
-    def outlives(self, event: LinkDetached | None) -> bool:
-        """Return False, because the terminus ends with its link."""
-        del event
-        return False
-
-    def give_up(self, forwarder: Core) -> None:
-        """Do nothing: answers that were not sent are dropped with the link."""
 
 
 def answer(asked: Properties | None, status: int, description: str) -> bytes:

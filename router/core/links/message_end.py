@@ -18,13 +18,21 @@ if TYPE_CHECKING:
 class ServiceEnd:
     """Terminus of a service that every peer may use, whatever its access allows."""
 
-
-class MessageEnd(ServiceEnd):
-    """Terminus of a peer's sender; a subclass processes each complete message."""
-
     # no deliveries of an earlier link are remembered
     unsettled: Final[dict[bytes, Delivery]] = {}
     moving: Final = None
+
+    def outlives(self, event: LinkDetached | None) -> bool:
+        """Return False, because the terminus ends with its link."""
+        del event
+        return False
+
+    def give_up(self, forwarder: Core) -> None:
+        """Do nothing: what has not been processed or sent is dropped with the link."""
+
+
+class MessageEnd(ServiceEnd):
+    """Terminus of a peer's sender; a subclass processes each complete message."""
 
     def __init__(self) -> None:
         self._delivery: Delivery | None = None
@@ -52,11 +60,3 @@ class MessageEnd(ServiceEnd):
     def received(self, forwarder: Core, delivery: Delivery, octets: bytes) -> None:
         """Process a complete message, and settle its delivery."""
         raise NotImplementedError
-
-    def outlives(self, event: LinkDetached | None) -> bool:
-        """Return False, because the terminus ends with its link."""
-        del event
-        return False
-
-    def give_up(self, forwarder: Core) -> None:
-        """Note that the link has ended."""

@@ -14,6 +14,8 @@ from router.core.routers.routing_state import EDGE, EDGE_AWAY, EDGE_RUN, MOBILE
 
 MANAGEMENT_NODE = "$management"
 MANAGEMENT = f"/{MANAGEMENT_NODE}"
+# The address that a link to a transaction coordinator has in link routes, policies and plugins.
+COORDINATOR = "$coordinator"
 # the most digits that an instance has: instances are below 2^63
 LONGEST_INSTANCE = 19
 _TOPOLOGICAL = re.compile(r"_topo/0/([^/]+)/.")

@@ -6,9 +6,9 @@ import pytest
 
 from router.core.addresses.access import Access
 from router.core.addresses.tenants import Tenant
-from router.core.link_routes.link_routes import COORDINATOR
 from router.core.link_routes.placement import Placement
 from router.core.link_routes.route_outlets import LinkRouteRule
+from router.core.routers.names import COORDINATOR
 
 from support.in_memory import Router
 
