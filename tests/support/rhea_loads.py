@@ -19,6 +19,12 @@ AGAIN_MS = 100
 _numbers = itertools.count(1)
 
 
+def _is_forced(event: dict[str, Any]) -> bool:
+    """Return whether a link was detached because its connection will be closed."""
+    error = event.get("error")
+    return error is not None and error["condition"] == "amqp:connection:forced"
+
+
 class _Client:
     """Connection of a rhea process with one link, made anew when the router closes it."""
 
@@ -30,6 +36,7 @@ class _Client:
         self.is_attached = False
         self.attached = 0
         self.connected = 0
+        self._attaches_when_open = False
         self.connection = ""
         self.link = ""
         self._read = len(rhea.events)
@@ -75,13 +82,20 @@ class _Client:
         elif kind in ("sender_close", "sender_error", "receiver_close", "receiver_error"):
             self.is_attached = False
             self.lost()
-            self._attach()
+            if _is_forced(event):
+                # the connection is about to be closed: rhea could not attach a new link to it
+                self._attaches_when_open = True
+            else:
+                self._attach()
         else:
             self.heard(event)
 
     def _connection(self, event: dict[str, Any]) -> None:
         if event["event"] == "connection_open":
             self.connected += 1
+            if self._attaches_when_open:
+                self._attaches_when_open = False
+                self._attach()
         elif event["event"] == "disconnected":
             self.is_attached = False
             self.lost()
