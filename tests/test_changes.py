@@ -1,4 +1,4 @@
-"""What a changed configuration is made ready for, and what is left of it if it is not taken up."""
+"""Changes of a configuration are prepared completely, and undone if they are not applied."""
 
 from __future__ import annotations
 

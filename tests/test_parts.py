@@ -1,4 +1,4 @@
-"""What a router is made of works before there is a socket, and by whatever clock it is given."""
+"""The parts of a router work without sockets, and with any clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the begin of a message says: its id, its content, and states in words."""
+"""The head of a message: its id, its content type, and delivery states as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What arrays are made of: one constructor for all items, short where every item allows it."""
+"""Arrays have one constructor for all items, the shortest that every item allows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with auto-links that is right by itself."""
+"""Mistakes in auto-links that only show beside other entities."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is checked with a new entity is what shares something with it, however much there is."""
+"""A new entity is checked only against those that share something with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What cannot be meant of a connector; its other mistakes are with those of the listeners."""
+"""Mistakes in connectors; those that listeners may have, too, are tested with the listeners."""
 
 from __future__ import annotations
 

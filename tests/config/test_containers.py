@@ -1,4 +1,4 @@
-"""What auto-links and link routes are called after their containers."""
+"""Auto-links and link routes by the names of their containers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is different, for people."""
+"""Differences of configurations as text for people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is told of two configurations: which entities differ, in what, and what cannot be done."""
+"""Differences of two configurations: entities, attributes, and changes that need a restart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is shared by listeners and connectors means the same for both, and has the same defaults."""
+"""Settings that listeners and connectors share have the same meaning and defaults for both."""
 
 from __future__ import annotations
 

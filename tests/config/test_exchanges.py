@@ -1,4 +1,4 @@
-"""What may be said of exchanges and bindings, and what follows where nothing is."""
+"""Settings of exchanges and bindings, and their defaults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is found beside what is known is what is found in the whole."""
+"""Checks of single changes find the same as checks of the whole configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What cannot be meant by link routes, and exactly what is said of it."""
+"""Mistakes in link routes are found, and described exactly."""
 
 from __future__ import annotations
 

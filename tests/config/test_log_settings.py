@@ -1,4 +1,4 @@
-"""What is configured of the log: a level for all modules, and levels for single ones."""
+"""Log settings: a level for all modules, and levels for single ones."""
 
 from __future__ import annotations
 

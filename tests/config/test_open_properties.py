@@ -1,4 +1,4 @@
-"""What may be added to the properties of open, and that the router's own keys stay its own."""
+"""Additional properties of the open, which cannot replace the router's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What cannot be meant by policies, and what is said of it."""
+"""Mistakes in policies are found, and described."""
 
 from __future__ import annotations
 

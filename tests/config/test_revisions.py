@@ -1,4 +1,4 @@
-"""What was run is remembered, the last of it, and once."""
+"""The last few configurations that were run are kept, each of them once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a file may say of the router as a whole; more of it is in `test_load` and `test_model`."""
+"""Settings of the router as a whole; `test_load` and `test_model` have more of them."""
 
 from __future__ import annotations
 

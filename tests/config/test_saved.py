@@ -1,4 +1,4 @@
-"""What was changed is there at the next start, and no two things are ever taken for each other."""
+"""Changes are saved for the next start, and entities are never mistaken for each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is written is read again as it was."""
+"""A configuration that was written is read again unchanged."""
 
 from __future__ import annotations
 

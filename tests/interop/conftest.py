@@ -1,4 +1,4 @@
-"""What the interop tests share: a router as a process, and clients that nobody here wrote.
+"""Fixtures of the interop tests: a router as a process, and independent clients.
 
 A router that logs a traceback, or does not end with 0, fails the test that it ran for.
 """

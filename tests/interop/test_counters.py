@@ -1,4 +1,4 @@
-"""What `$management` counts by link, address and router is what the clients themselves counted."""
+"""The counters in `$management` agree with what the clients have counted themselves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What expires in the router goes to the dead-letter address of its configuration."""
+"""Expired messages are forwarded to the dead-letter address of the configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What peers say of themselves does not fill a router's memory, and goes when they go."""
+"""What peers announce about themselves takes little memory, and is freed when they are gone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is lost with a client or a router: nothing accepted, and nobody is left guessing.
+"""If a client or a router is lost, no accepted message is, and every sender gets an outcome.
 
 Half a message that is aborted is shown to proton alone: rhea 3.0.5 takes no notice of a transfer's
 `aborted`, reads the half as if it were whole, and throws.

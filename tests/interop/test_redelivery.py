@@ -1,4 +1,4 @@
-"""What one client gives back another one gets, changed as the first one said."""
+"""Messages that one client releases or modifies are delivered to another, with the changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is let in: PLAIN right and wrong, ANONYMOUS, and no SASL at all, as the listener says."""
+"""Logins by PLAIN and ANONYMOUS, and without SASL, according to the settings of the listener."""
 
 from __future__ import annotations
 

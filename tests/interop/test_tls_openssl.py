@@ -1,4 +1,4 @@
-"""What OpenSSL may ask for: versions of TLS, ciphers, hosts, new keys."""
+"""TLS with the client of OpenSSL: versions, ciphers, host names and key updates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may ask what, and that nobody can pass for somebody else."""
+"""Management requests are allowed or refused by user, and nobody can act as another user."""
 
 from __future__ import annotations
 

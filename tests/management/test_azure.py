@@ -1,4 +1,4 @@
-"""What Azure's clients ask of `$management`, with claims and without."""
+"""Requests of Azure's clients to `$management`, with claims and without."""
 
 from __future__ import annotations
 

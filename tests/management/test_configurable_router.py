@@ -1,4 +1,4 @@
-"""What the agent asks of a router that can be changed is what the node can do."""
+"""The node offers everything that the management agent needs of a router."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a router has counted for its clients, without what it has sent and received itself."""
+"""A router's totals for its clients, without its own messages."""
 
 from __future__ import annotations
 

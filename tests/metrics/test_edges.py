@@ -1,4 +1,4 @@
-"""What is read of edges and uplinks, at both ends."""
+"""Metrics of edges and uplinks, at both ends."""
 
 from __future__ import annotations
 

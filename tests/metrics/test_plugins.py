@@ -1,4 +1,4 @@
-"""What is read of plugins for metrics."""
+"""Metrics of plugins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is read of policies: a limited number of labels, and sums that are those of the router."""
+"""Metrics of policies: few labels, and sums that agree with the router's counts."""
 
 from __future__ import annotations
 

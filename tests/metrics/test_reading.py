@@ -1,4 +1,4 @@
-"""What is read is what Proton's clients did to a real router."""
+"""Metrics of a real router agree with what Proton's clients have done."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who a peer is: what ANONYMOUS and PLAIN take, and what they do not."""
+"""Logins: which user a peer is by ANONYMOUS and PLAIN, and which logins fail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a peer is told that a plugin does not allow."""
+"""Refusals by an authorization plugin, as peers see them."""
 
 from __future__ import annotations
 

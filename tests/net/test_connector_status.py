@@ -1,4 +1,4 @@
-"""What is told of a connector: in one word, in a sentence, and since when."""
+"""The status of a connector: a word, a sentence, and a time."""
 
 from __future__ import annotations
 

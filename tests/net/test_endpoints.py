@@ -1,4 +1,4 @@
-"""What is configured reaches the connections of a listener and of a connector."""
+"""Settings of listeners and connectors are applied to their connections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the log says of things that come to an end: why, who said so, and of what."""
+"""Log lines for ends of links and connections have the reason, its origin and the names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a connector says first has to fit its frames; `check` tells what is too long for them."""
+"""The first frames of a connector fit the peer's frame size; `check` finds those that do not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is new of the network is logged under its module."""
+"""Changes of the network are logged under its module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a policy refuses is logged under its module."""
+"""Refusals by a policy are logged under its module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the specification demands of sockets, where no other test here shows it."""
+"""Requirements of the specification on sockets that no other test here shows."""
 
 from __future__ import annotations
 

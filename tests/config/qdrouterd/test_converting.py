@@ -1,4 +1,4 @@
-"""What is converted makes the same router, and keeps its comments."""
+"""A converted file makes the same router, and keeps its comments."""
 
 from __future__ import annotations
 

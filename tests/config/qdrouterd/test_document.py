@@ -1,4 +1,4 @@
-"""What was read is a value: the same twice is equal."""
+"""Documents that were read are values: equal if their contents are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a peer has to prove stays what it was, or is said; HTTP keeps what it has."""
+"""Converted listeners and connectors keep what they require of peers, or the loss is reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of Dispatch holds together, and says of every loss what it means."""
+"""The facts about Dispatch are consistent, and describe every loss."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What syntax a file is in is told by what is in it, whatever it is called."""
+"""The syntax of one of Dispatch's files is recognized by its content, not by its name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands in Dispatch's file, in the words of ours."""
+"""Settings of Dispatch's files are translated into ours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Dispatch makes of values, and how our file says the same."""
+"""Values mean in a converted file what they mean to Dispatch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is by address has the address first, and all others together at the end."""
+"""Metrics by address: each address first, and all others together at the end."""
 
 from __future__ import annotations
 

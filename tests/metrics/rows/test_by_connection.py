@@ -1,4 +1,4 @@
-"""What clients did is shown by connection once it has lasted, and by endpoint at once."""
+"""Metrics of clients: by connection once it has lasted, and by listener immediately."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What took how long is shown as a histogram: of the router at once, of addresses coarsely."""
+"""Histograms of latency, in detail for the router and coarsely for addresses."""
 
 from __future__ import annotations
 

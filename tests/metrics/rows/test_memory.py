@@ -1,4 +1,4 @@
-"""What takes memory is counted where it is, and is gone when it is gone."""
+"""Metrics of memory: each use is counted in its place, until it is freed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs, and for how long."""
+"""Metrics of the router: its build, its uptime, and its log lines by level."""
 
 from __future__ import annotations
 

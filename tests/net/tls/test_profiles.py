@@ -1,4 +1,4 @@
-"""What is loaded from profiles, for which host, and when it is loaded again."""
+"""TLS profiles: which certificates are loaded, for which hosts, and when they are reloaded."""
 
 from __future__ import annotations
 
