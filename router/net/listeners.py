@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import socket
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING
 
 import attrs
@@ -178,6 +178,19 @@ class AmqpPort:
             settings = attrs.evolve(settings, sasl_mechanisms=offered)
         return Connection(settings, self.hub.forwarder, self.hub.turn, name, False)
 
+    async def serve_connection(
+        self, pump: RouterPump, run: Callable[[RouterPump], Awaitable[object]]
+    ) -> None:
+        """Apply this port's rules to a new connection, and let `run` serve it until it ends."""
+        pump.authorization = self.authorization
+        pump.claims = self.claims
+        pump.log.debug("connection accepted", listener=self.listener.name)
+        self.unopened.watch(pump)
+        try:
+            await run(pump)
+        finally:
+            self.unopened.forget(pump)
+
 
 class AmqpListener(AmqpPort):
     """AMQP listener whose sockets are bound."""
@@ -227,14 +240,7 @@ class AmqpListener(AmqpPort):
             None if tls is None else tls.channel(),
             tls,
         )
-        pump.authorization = self.authorization
-        pump.claims = self.claims
-        pump.log.debug("connection accepted", listener=self.listener.name)
-        self.unopened.watch(pump)
-        try:
-            await run_guarded(pump)
-        finally:
-            self.unopened.forget(pump)
+        await self.serve_connection(pump, run_guarded)
 
 
 async def run_guarded(pump: RouterPump) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import re
 import socket
+from contextlib import ExitStack
 from typing import Final
 
 import trio
@@ -49,22 +50,20 @@ async def connect_through(
         reason = f"cannot connect to the proxy {place}: {error.failure.reason}"
         raise NotConnected(Failure(error.failure.kind, reason)) from None
     connected = trio.socket.from_stdlib_socket(sock)
-    try:
-        with trio.fail_after(ANSWER_S):
-            await _send(connected, request)
-            head = await _read_head(connected)
+    with ExitStack() as on_failure:
+        on_failure.enter_context(connected)
+        try:
+            with trio.fail_after(ANSWER_S):
+                await _send(connected, request)
+                head = await _read_head(connected)
+        except trio.TooSlowError:
+            reason = f"the proxy {place} did not answer within {ANSWER_S:g} s"
+            raise NotConnected(Failure("silent", reason)) from None
+        except OSError as error:
+            reason = f"the proxy {place} has closed the connection: {error.strerror}"
+            raise NotConnected(Failure("closed", reason)) from None
         _check(head, place, endpoint_name(host, port))
-    except trio.TooSlowError:
-        connected.close()
-        reason = f"the proxy {place} did not answer within {ANSWER_S:g} s"
-        raise NotConnected(Failure("silent", reason)) from None
-    except OSError as error:
-        connected.close()
-        reason = f"the proxy {place} has closed the connection: {error.strerror}"
-        raise NotConnected(Failure("closed", reason)) from None
-    except BaseException:
-        connected.close()
-        raise
+        on_failure.pop_all()
     return socket.socket(fileno=connected.detach())
 
 

@@ -1,4 +1,4 @@
-"""Mistakes in auto-links that only show beside other entities."""
+"""Mistakes in auto-links are found, and described."""
 
 from __future__ import annotations
 

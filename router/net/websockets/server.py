@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import socket
+from functools import partial
 from typing import Final
 
 import structlog
@@ -168,16 +169,9 @@ class WebSocketPort(AmqpPort):
         """Serve the AMQP connection until it ends."""
         near, far = socket_pair()
         pump = RouterPump(near, connection, self.hub, self.authenticator, self.counters)
-        pump.authorization = self.authorization
-        pump.claims = self.claims
         if isinstance(octets, trio.SSLStream):
             self._secured(pump, octets)
-        pump.log.debug("connection accepted", listener=self.listener.name)
-        self.unopened.watch(pump)
-        try:
-            await run_over(web_socket, far, pump)
-        finally:
-            self.unopened.forget(pump)
+        await self.serve_connection(pump, partial(run_over, web_socket, far))
 
     def _secured(self, pump: RouterPump, octets: trio.SSLStream[trio.SocketStream]) -> None:
         """Note what TLS has agreed on, and the user of the peer's certificate."""
