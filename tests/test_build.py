@@ -1,4 +1,4 @@
-"""What `router.build` says of packages laid out in every way a build can leave them."""
+"""Reports of `router.build` on each layout of packages that a build can leave."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the contract says of sampled deliveries is what the router records."""
+"""The plugin contract describes the columns of sampled deliveries that the router records."""
 
 from __future__ import annotations
 

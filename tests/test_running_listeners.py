@@ -1,4 +1,4 @@
-"""What a new listener takes over from an ending one."""
+"""Sockets that a new listener takes over from an ending one."""
 
 from __future__ import annotations
 

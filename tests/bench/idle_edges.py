@@ -1,4 +1,4 @@
-"""What edges cost their interior router while nothing happens: memory and processor time for each.
+"""Memory and processor time of an interior router for each idle edge.
 
 The edges are routers, all of them in a process of their own (`crowd.py`), each with its uplink in
 use and watched by heartbeats. The interior is a process as well, and what is told is its.

@@ -1,4 +1,4 @@
-"""What all tables of the benchmark have alike."""
+"""Layout that all tables of the benchmark share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What peers make a router remember, and what of it is left once they have gone.
+"""Memory that a router uses because of its peers, and how much remains after they have gone.
 
     python tests/bench/memory.py [LOAD ...] [--bin DIRECTORY] [--scale 1.0]
 

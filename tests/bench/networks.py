@@ -1,4 +1,4 @@
-"""What a network of routers says to itself as it grows: simulated, so that no machine is too small.
+"""Convergence time and routing traffic of growing networks, simulated on one machine.
 
 Routers are joined by chance. The network comes to be, a router dies, and another address is
 received from; each is told as `trioute simulate` tells it.

@@ -1,4 +1,4 @@
-"""What was measured of networks of routers, as a section of a page and a picture beside it."""
+"""Report on the benchmark of networks of routers: a section of a page and a picture."""
 
 from __future__ import annotations
 

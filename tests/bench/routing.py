@@ -1,4 +1,4 @@
-"""What the routing protocol costs as networks and tables grow: ``python tests/bench/routing.py``.
+"""Costs of the routing protocol as networks and tables grow: ``python tests/bench/routing.py``.
 
 The protocols of all routers run in one process, in virtual time, with up to 5 ms for each message;
 each message is written and read. Virtual time tells how fast a network agrees, processor time what

@@ -1,4 +1,4 @@
-"""What is measured: one row of the result tables for each scenario, and the goals set for it."""
+"""Scenarios of the benchmark, each a row of the result tables, and the goals set for them."""
 
 from __future__ import annotations
 

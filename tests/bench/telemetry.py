@@ -1,4 +1,4 @@
-"""What exporting telemetry costs a router, for each delivery: `make bench-telemetry`.
+"""Processor time that a router spends on telemetry for each delivery: `make bench-telemetry`.
 
 The router's processor time is that of all its threads, with that of writing Parquet files, less
 what an idle router takes in the same time. The four ways take turns.

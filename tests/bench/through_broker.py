@@ -1,4 +1,4 @@
-"""What a router costs between clients and a real broker, which is slower than any router.
+"""Cost of a router between clients and a real broker, which is slower than any router.
 
 The same load goes to a queue of ActiveMQ Artemis directly, by a link route and by auto-links, in
 turns. The broker decides the rate; a router may take little of it.

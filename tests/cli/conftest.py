@@ -1,4 +1,4 @@
-"""What the tests of the commands share: Proton as the peer on the other side of a router."""
+"""Fixtures for tests of the commands: Proton as the peer on the other side of a router."""
 
 from __future__ import annotations
 

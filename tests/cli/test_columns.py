@@ -1,4 +1,4 @@
-"""What views are made of."""
+"""Columns of the views: their values, their order, and which values are highlighted."""
 
 from __future__ import annotations
 

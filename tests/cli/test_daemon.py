@@ -1,4 +1,4 @@
-"""What a background process has and has not; whoever started it hears how that went."""
+"""Daemon processes: detachment, user, log and pid file, and the startup result for the parent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `trioute explain` prints of a network."""
+"""Output of `trioute explain` about other routers, branches of a tree, and uplinks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is shown of stuck receivers."""
+"""Output of `trioute explain` about stuck and dropped receivers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every command that looks at a router prints, word for word, at two widths and in each form.
+"""Exact output of every command that looks at a router, at two widths and in each form.
 
 The router, its clients and what they did are the same each time; see `support/golden.py` for what
 is not, and for how the files are written anew.

@@ -1,4 +1,4 @@
-"""What is counted, and the summaries made of it."""
+"""Statistics of a run of messages: counts, outcomes, latencies, and their summaries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a router begins with, keeps, and reads again: as a process."""
+"""Startup of a router process: saved configuration, and reloading of the file on SIGHUP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was seen, for people and for programs."""
+"""Formats of a view: tables for people, CSV and JSON for programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a view asks a router for: no more than it shows, and what the router can tell."""
+"""Views query only attributes that they show and that the router reports."""
 
 from __future__ import annotations
 

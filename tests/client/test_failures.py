@@ -1,4 +1,4 @@
-"""What a failure says."""
+"""Errors of the client contain the condition and description of the peer's error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the specification demands of the client, where no other test here shows it."""
+"""Requirements of the AMQP specification for the client that no other test here covers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What decides hears of connections, in a running router too."""
+"""Connection events and timers reach the control part of a running router."""
 
 from __future__ import annotations
 

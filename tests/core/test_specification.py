@@ -1,4 +1,4 @@
-"""What the specification demands of links that meet, where no other test here shows it."""
+"""Requirements of the specification for links and nodes that no other test here covers."""
 
 from __future__ import annotations
 

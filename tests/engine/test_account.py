@@ -1,4 +1,4 @@
-"""What a peer makes the router remember is charged to it, limited, and given back."""
+"""State that a peer creates is charged to its connection, limited and released."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the specification demands of one connection, where no other test here shows it."""
+"""Requirements of the specification for one connection that no other test here covers."""
 
 from __future__ import annotations
 

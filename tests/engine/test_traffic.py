@@ -1,4 +1,4 @@
-"""What a connection has carried is counted once, by links that are there and that are over."""
+"""Traffic of a connection is counted exactly once, for current links and for ended ones."""
 
 from __future__ import annotations
 

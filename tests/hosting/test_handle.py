@@ -1,4 +1,4 @@
-"""What a running plugin sees of its router, and can do with it."""
+"""The handle by which a running plugin uses its router: links, events, entities, metrics."""
 
 from __future__ import annotations
 

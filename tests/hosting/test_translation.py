@@ -1,4 +1,4 @@
-"""What plugins are told, by the events of a real router."""
+"""Events of a real router are translated into those that plugins subscribe to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is looked up is what a search finds, and takes no search."""
+"""A lookup by name or identity finds the same entities as a search, without one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked and what is answered, request by request, without a socket."""
+"""Management operations, from request to response, without a socket."""
 
 from __future__ import annotations
 

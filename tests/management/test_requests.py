@@ -1,4 +1,4 @@
-"""What a request asks for is read as what it is, or refused."""
+"""The operation and the arguments of a request are read by their types, or refused."""
 
 from __future__ import annotations
 

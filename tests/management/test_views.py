@@ -1,4 +1,4 @@
-"""What entities say is what a router's clients did."""
+"""Views of links, addresses and counters agree with the activity of clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of the specification is so: each statement has its tests, and the page says it."""
+"""Statements of the specification, the tests marked with them, and the page agree."""
 
 from __future__ import annotations
 

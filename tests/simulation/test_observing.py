@@ -1,4 +1,4 @@
-"""What is seen of simulated routers: events, samples and totals, the same for the same seed."""
+"""Events, samples and link totals of simulated routers, reproducible for the same seed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens is noted in the phase in which it happens."""
+"""Messages and waiting times are recorded in the phase in which they occur."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What routers should know is reckoned from the network, and held against what they know."""
+"""Expected paths and interest are computed from the network and compared with the routers'."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is due is done in order, and takes no time."""
+"""Scheduled calls run in order of their times, on a clock that takes no real time."""
 
 from __future__ import annotations
 

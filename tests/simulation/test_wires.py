@@ -1,4 +1,4 @@
-"""What is carried over a wire arrives whole, in order and in time, or not at all."""
+"""Octets on a simulated wire arrive complete, in order and on time, or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What peers need that connect with TLS, and a router that serves them: rules, stores, OpenSSL.
+"""TLS peers, and the configuration, trust stores and OpenSSL client that they need.
 
 All of them connect to localhost, and trust one `Authority`. Proton, Python's `ssl`, Java and
 OpenSSL's `s_client` are such peers.

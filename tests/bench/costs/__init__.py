@@ -1,1 +1,1 @@
-"""What each rare operation costs, and the longest turn that it takes: ``make costs``."""
+"""Benchmark of rare operations: their cost, and their longest turn: ``make costs``."""

@@ -1,4 +1,4 @@
-"""What links to containers cost: those that the router attaches itself, and those it forwards."""
+"""Costs of auto-links and link routes when their container connects or is lost."""
 
 from __future__ import annotations
 

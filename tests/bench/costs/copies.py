@@ -1,4 +1,4 @@
-"""What messages cost that go to very many receivers, and what these say costs their senders."""
+"""Costs of multicast messages with very many receivers, and of the credit of their senders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What requests cost that change the configuration of a router that runs.
+"""Costs of management requests that change the configuration of a running router.
 
 A turn is a step of a task. What is done in a thread beside them counts as well, in turns of a
 millisecond each: it shares the interpreter with them, which goes from one to the other.

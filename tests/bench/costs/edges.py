@@ -1,4 +1,4 @@
-"""What an edge router, and an interior router with an edge, do where there is much of something.
+"""Costs of many addresses, link routes or messages at an edge router, or at its interior router.
 
 The router at the other end is a peer that says only what it is told to; what comes by its control
 link is passed on as if it had come.

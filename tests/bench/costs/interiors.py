@@ -1,4 +1,4 @@
-"""What it costs an interior router that much is to be done about links to its neighbour at once.
+"""Costs at an interior router when very many links to a neighbour need attention at once.
 
 The neighbour is nothing but a peer, so that the router is in one process with nobody else.
 """

@@ -1,4 +1,4 @@
-"""What it costs when many connections are lost at once, or links that may be resumed."""
+"""Costs of losing many connections at once, or links that can be resumed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What requests to `$management` cost where there is very much to tell of.
+"""Costs of requests to `$management` in routers with very many entities.
 
 A turn is what the agent does between two moments at which it lets the router go on. What becomes of
 another configuration is not measured here, but as "configuration applied".

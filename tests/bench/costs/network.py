@@ -1,4 +1,4 @@
-"""What a router of a network does when much is told to it, or much is lost: turn by turn.
+"""Costs of large updates and losses at a router of a network, turn by turn.
 
 Each of `OPERATIONS` is given a number. It makes a small network in memory, with real routers but no
 sockets, prepares so many things in it, and has one thing happen; what is measured is the processor

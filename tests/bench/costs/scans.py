@@ -1,4 +1,4 @@
-"""What it costs to look at very many links, or to close them, because of one event."""
+"""Costs of events that require very many links to be examined or closed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What it costs that the router holds more than `memoryLimitBytes` allows."""
+"""Costs of giving up messages when the router holds more than `memoryLimitBytes` allows."""
 
 from __future__ import annotations
 

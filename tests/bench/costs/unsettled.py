@@ -1,4 +1,4 @@
-"""What it costs that very many messages are unsettled, when what they went by comes or goes."""
+"""Costs of links with very many unsettled deliveries that are stolen, resumed or lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What messages cost that wait: those that expire, go to a fallback, or are too large for some."""
+"""Costs of waiting messages: expired, sent to a fallback, or too large for some receivers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What edges are told of the addresses that they watch: whether anybody beyond receives."""
+"""Edges are told whether the addresses that they watch have consumers elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an edge and its interior tell each other: every message, and what is none."""
+"""Control messages between an edge and its interior are encoded, decoded and validated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What edges and interiors tell each other of link routes, and what comes of it."""
+"""Edges and interiors announce link routes to each other, and use those announced."""
 
 from __future__ import annotations
 

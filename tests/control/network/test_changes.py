@@ -1,4 +1,4 @@
-"""What the protocol wants done says so in its fields."""
+"""Outputs of the routing protocol are compared by their fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What neighbours say is acted on bit by bit, each of them in turn."""
+"""Messages from neighbours are processed in limited batches, alternating between neighbours."""
 
 from __future__ import annotations
 

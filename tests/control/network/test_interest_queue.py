@@ -1,4 +1,4 @@
-"""What is to be noted is looked at bit by bit, and in the end all is noted as it is."""
+"""Queued changes of interest are noted in limited batches until all are up to date."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What should not be is remembered, and when it was."""
+"""The last id conflict and the last lost neighbour are remembered, each with its time."""
 
 from __future__ import annotations
 

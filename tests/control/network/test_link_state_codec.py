@@ -1,4 +1,4 @@
-"""What is heard again and again is read once, and as the general reader reads it."""
+"""Repeated link state is decoded once, with the same result as that of the general decoder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What routers say of their links: the newest counts, for a while."""
+"""The newest link state of each router is used until it expires or is withdrawn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is to be said to a neighbour leaves in its order, and bit by bit where much waits."""
+"""Routing messages to a neighbour are sent in order, a few in each turn where many wait."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is shown of the protocol is what it knows."""
+"""Views of the routing protocol: the known routers and the neighbours."""
 
 from __future__ import annotations
 

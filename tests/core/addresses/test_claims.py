@@ -1,4 +1,4 @@
-"""What tokens allow: paths, rights, limits, and when they end."""
+"""Claims of a connection's tokens: paths, rights, limits and expiry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What clients may ask of management goes with their requests to other routers, and no more."""
+"""The management rights of clients, and their limits, apply to requests to other routers too."""
 
 from __future__ import annotations
 

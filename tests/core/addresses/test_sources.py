@@ -1,4 +1,4 @@
-"""What a receiver asks of its source is granted as the answer says, or refused by name."""
+"""Filters, distribution modes and durability of a source: granted, ignored or refused."""
 
 from __future__ import annotations
 

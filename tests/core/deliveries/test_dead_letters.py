@@ -1,4 +1,4 @@
-"""What has expired goes to the dead-letter address, once, and its receiver there speaks for it."""
+"""Expired messages go to the dead-letter address, and get their outcome from the receiver there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What nobody receives goes to the fallback, and to others again, in order and nothing is lost."""
+"""Messages without a receiver go to the fallback address and back, in order and without loss."""
 
 from __future__ import annotations
 

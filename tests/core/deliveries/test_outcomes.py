@@ -1,4 +1,4 @@
-"""What became of deliveries is counted: what links and addresses tell is what their clients saw."""
+"""Counters of delivery outcomes at links and addresses, which agree with those the clients saw."""
 
 from __future__ import annotations
 

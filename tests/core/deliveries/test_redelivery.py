@@ -1,4 +1,4 @@
-"""What one receiver gives back goes to another that has not had it, before the sender is told."""
+"""A released or modified message goes to other receivers before the sender gets an outcome."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is agreed with a receiver about outcomes and settling is what happens afterwards."""
+"""Outcomes, default outcomes and settle modes that are agreed with a receiver and then applied."""
 
 from __future__ import annotations
 

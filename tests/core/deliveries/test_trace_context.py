@@ -1,4 +1,4 @@
-"""What routers tell each other of sampled deliveries."""
+"""The trace context of sampled deliveries, which is passed from router to router."""
 
 from __future__ import annotations
 

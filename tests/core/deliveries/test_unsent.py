@@ -1,4 +1,4 @@
-"""What waits for receivers that are gone is given up, over as many turns as that takes."""
+"""Unsent deliveries of detached receivers are given up, over several turns where many wait."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is looked at now and then: stuck deliveries, settle rates, links without credit."""
+"""Periodic checks: stuck deliveries, settle rates and links without credit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens to messages whose ttl ends while they wait, and to those that leave in time."""
+"""Expiry of messages whose ttl ends while they wait, and the ttl that is left in those sent."""
 
 from __future__ import annotations
 

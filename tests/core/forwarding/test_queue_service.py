@@ -1,4 +1,4 @@
-"""What waits is given out: to whom, when, and what a drain waits for."""
+"""Distribution of waiting messages to receivers, and the end of a drain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What has found its consumer is written to it at once, as far as it can take it."""
+"""Frames are relayed to their consumer at once, as far as its session window allows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a sender says of a message with very many copies is told over several turns."""
+"""A sender's disposition of a multicast with very many copies is passed on over several turns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is recorded of a link that was forwarded to a container."""
+"""The placement of a routed link: the requested address, the sent address, route and origin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What link routes say of addresses, and the ways to their containers."""
+"""Address prefixes of link routes, and their outlets to containers."""
 
 from __future__ import annotations
 

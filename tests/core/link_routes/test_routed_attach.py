@@ -1,4 +1,4 @@
-"""What routers tell each other of a link on its way to a container."""
+"""The link properties of an attach that is routed to a container through other routers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What clients of Azure rely on."""
+"""Behaviour that the Azure client libraries depend on."""
 
 from __future__ import annotations
 

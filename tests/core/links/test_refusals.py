@@ -1,4 +1,4 @@
-"""What is wrong with a message is told to its sender, and counted."""
+"""Messages that are rejected or dropped: the error for their sender, and the counters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What waits is counted three times, and whoever holds too much is let send no more for a while."""
+"""Limits of the octets and frames that wait, for a session, a connection and the whole router."""
 
 from __future__ import annotations
 

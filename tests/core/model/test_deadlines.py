@@ -1,4 +1,4 @@
-"""What expires is found when it is time, however much else waits and for how long."""
+"""Expired deliveries are found in time, however many deadlines there are and however far ahead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said to a peer that lists its outcomes, and what in place of what it does not know."""
+"""Outcomes for a peer that lists those it supports, and substitutes for the unsupported ones."""
 
 from __future__ import annotations
 

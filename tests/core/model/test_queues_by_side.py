@@ -1,4 +1,4 @@
-"""What waits apart is found by priority, lane, side and age, however many sides there are."""
+"""Queues by side find the oldest delivery of a priority and lane, however many sides there are."""
 
 from __future__ import annotations
 

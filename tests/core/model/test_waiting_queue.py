@@ -1,4 +1,4 @@
-"""What waits is taken by priority, and oldest first within one."""
+"""The waiting queue gives deliveries by priority, and the oldest first within a priority."""
 
 from __future__ import annotations
 

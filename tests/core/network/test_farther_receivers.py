@@ -1,4 +1,4 @@
-"""What the nearest receivers release goes to farther ones, where the treatment is closest."""
+"""Messages that the closest receivers release are sent on to receivers at farther routers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an edge holds while it has no uplink: so much, for so long, in its order."""
+"""Messages that an edge router holds without an uplink: limits, hold time and order."""
 
 from __future__ import annotations
 

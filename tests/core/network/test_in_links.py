@@ -1,4 +1,4 @@
-"""What other routers send here goes to receivers here, and not on to others."""
+"""Messages from another router go to local receivers only, not on to further routers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is received from here is told to the network."""
+"""Addresses with local receivers are advertised to the network, and withdrawn with the last one."""
 
 from __future__ import annotations
 

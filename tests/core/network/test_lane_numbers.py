@@ -1,4 +1,4 @@
-"""What lanes are numbered, and what attaches say of them."""
+"""Numbers of inter-router lanes, and the lane properties of an attach."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is sent to many goes along one tree, each consumer gets it once, and the sender is told."""
+"""Multicast along one tree of routers: a copy for each receiver, and an outcome for the sender."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the attach of a proxy link says: which address, and at which phase."""
+"""The address and the phase that the attach of a proxy link carries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What routers say of themselves in open, and who is taken for one."""
+"""Router properties in open, and the checks by which a peer is accepted as a router."""
 
 from __future__ import annotations
 

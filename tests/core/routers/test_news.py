@@ -1,4 +1,4 @@
-"""What is new of a network can be told from all else."""
+"""Equality of the network events that the routing protocol reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What comes from other routers and goes to them is told from what clients send and receive."""
+"""Deliveries from and to other routers are counted apart from those of clients."""
 
 from __future__ import annotations
 

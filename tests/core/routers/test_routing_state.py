@@ -1,4 +1,4 @@
-"""What a router knows of its network, and who hears of a change."""
+"""The routing state of a router, and the notification of its changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the attributes of many types are made with."""
+"""Builders of attributes that many entity types share."""
 
 from __future__ import annotations
 

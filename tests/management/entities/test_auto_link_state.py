@@ -1,4 +1,4 @@
-"""What is told of an auto-link: Dispatch's attributes, and why it is not there."""
+"""State of auto-links: Dispatch's attributes, and the reason for a failure."""
 
 from __future__ import annotations
 

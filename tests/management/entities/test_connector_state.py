@@ -1,4 +1,4 @@
-"""What is told of a connector beside what is configured of it."""
+"""State attributes of a connector, beside its settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is told of a link route, whether or not there is a container for it."""
+"""State attributes of a link route, with and without a connected container."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is told of the log: the levels that count, and how many lines there were."""
+"""The `log` and `logStats` entities: levels of each module, and lines counted by level."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is proposed is worth it, in small steps, and comes to an end."""
+"""Proposed costs promise enough gain, change in bounded steps, and come to an end."""
 
 from __future__ import annotations
 

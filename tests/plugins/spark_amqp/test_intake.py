@@ -1,4 +1,4 @@
-"""What holds messages for Spark, at a real router: it settles what is committed, no more."""
+"""The Spark intake accepts committed messages, and releases or modifies all others."""
 
 from __future__ import annotations
 

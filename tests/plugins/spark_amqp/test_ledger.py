@@ -1,4 +1,4 @@
-"""What is waiting, what is in a batch, and what is gone, without Spark and without AMQP."""
+"""The ledger of waiting, batched and committed rows, without Spark and without AMQP."""
 
 from __future__ import annotations
 
