@@ -17,10 +17,10 @@ from router.core.model.split_table import ListedTable
 from router.engine.deferred import STEPS_A_ROUND
 from router.engine.outbox import Turn
 from router.net.closing import Closing, close
-from router.net.low_priority import LowPriorityTurns
 from router.net.memory import CHURN_A_SLICE, Churn
 
 if TYPE_CHECKING:
+    from router.engine.connection import Connection
     from router.net.pump import Pump
 
 AnyPump = TypeVar("AnyPump", bound="Pump")
@@ -58,8 +58,6 @@ class Hub(Generic[AnyPump]):
         # held during a long turn, so that connections with little work are served before the next
         # long turn
         self.long_turns = trio.Lock()
-        # for connections that are not open yet
-        self.low_priority = LowPriorityTurns(self.clock)
         # set when there is work for later turns
         self._work = trio.Event()
         self._last_check = self.turn.now
@@ -101,6 +99,9 @@ class Hub(Generic[AnyPump]):
             self.finish_turn()
         else:
             self.wake()
+
+    async def wait_for_low_priority(self, connection: Connection) -> None:
+        """Wait until a connection that is not open yet may take a step; a hook for subclasses."""
 
     async def wait_until_empty(self) -> None:
         """Wait until no connection is left."""

@@ -20,14 +20,12 @@ from router.amqp.constants import Condition
 from router.engine import events
 from router.engine.connection import Connection
 from router.errors import AmqpError
-from router.net.endpoints import endpoint_host
-from router.net.fair_limiter import FairLimiter
 from router.net.hub import READ_BYTES, Hub
 from router.net.tls.channel import TlsFailed
-from router.net.tls.tls_socket import TlsSocket
 
 if TYPE_CHECKING:
     from router.net.tls.channel import TlsChannel
+    from router.net.tls.tls_socket import TlsSocket
     from router.net.tracing import Tap
 
 # How long a peer may take to read our close, and then to close its side, before the socket is
@@ -37,8 +35,6 @@ LINGER_S = 2.0
 DRAIN_BYTES = 65536
 # After this long without sending, a connection's unused output memory is released.
 QUIET_S = 2.0
-# Steps of TLS handshakes that are computed at a time: more would only compete for the processors.
-HANDSHAKES = FairLimiter(2)
 # The socket option, which only Linux has; -1 elsewhere.
 QUICK_ACK: int = getattr(socket, "TCP_QUICKACK", -1)
 
@@ -54,7 +50,12 @@ class Pump:
         tls: TlsChannel | None = None,
     ) -> None:
         self.sock = sock
-        self.tls = None if tls is None else TlsSocket(sock, tls)
+        self.tls: TlsSocket | None = None
+        if tls is not None:
+            # only here: many clients use no TLS
+            from router.net.tls.tls_socket import TlsSocket
+
+            self.tls = TlsSocket(sock, tls)
         # what is read and written: the socket itself, or TLS on it
         self.transport: socket.socket | TlsSocket = self.tls or sock
         # for detecting that a peer's host is gone, if there is no idle time-out (section 2.4.5)
@@ -193,7 +194,7 @@ class Pump:
         if self.connection.is_open():
             self._is_unopened = False
         else:
-            await self.hub.low_priority.step(endpoint_host(self.connection.name))
+            await self.hub.wait_for_low_priority(self.connection)
 
     async def _shake_hands(self, tls: TlsSocket) -> bool:
         """Read once during the TLS handshake, and return as `_receive` does.
@@ -207,8 +208,7 @@ class Pump:
             if flight is None:
                 return False
             if flight.is_long:
-                async with HANDSHAKES.slot(endpoint_host(connection.name)):
-                    octets = await trio.to_thread.run_sync(tls.shake_hands, flight)
+                octets = await tls.shake_hands_in_thread(flight, connection.name)
                 if self._is_unopened:
                     await self._wait_for_low_priority()
             else:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import socket
 from typing import Final
 
+import trio
+
+from router.net.fair_limiter import FairLimiter
 from router.net.threads import stand_back
 from router.net.tls.channel import (
     RECORD_BYTES,
@@ -18,6 +21,8 @@ from router.net.tls.flights import Flight, Flights
 MARGIN_BYTES: Final = 2 * (RECORD_BYTES + RECORD_OVERHEAD_BYTES)
 
 
+# Steps of handshakes that are computed at a time: more would only compete for the processors.
+HANDSHAKES: Final = FairLimiter(2)
 # Octets received at once during a handshake.
 HANDSHAKE_BYTES: Final = 16 * 1024
 
@@ -70,14 +75,24 @@ class TlsSocket:
             raise BlockingIOError
         return flight
 
+    async def shake_hands_in_thread(self, flight: Flight, peer: str) -> bytes:
+        """Take a step of the handshake that may take long, as `shake_hands` does.
+
+        Hosts take turns, so that one with very many handshakes keeps no other out.
+        """
+        async with HANDSHAKES.slot(peer.rpartition(":")[0]):
+            return await trio.to_thread.run_sync(self._shake_hands_apart, flight)
+
+    def _shake_hands_apart(self, flight: Flight) -> bytes:
+        stand_back()
+        return self.shake_hands(flight)
+
     def shake_hands(self, flight: Flight) -> bytes:
-        """Take the next step of the handshake; in a thread if it may take long.
+        """Take the next step of the handshake.
 
         Returns the octets that follow the handshake, if any came with its end. Nothing else may use
         this object meanwhile. Raises `TlsFailed`, after the alert for the peer was sent.
         """
-        if flight.is_long:
-            stand_back()
         channel, octets = self.channel, flight.octets
         into = memoryview(bytearray(len(octets) + 2 * MARGIN_BYTES))
         try:
