@@ -12,6 +12,10 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
+def _any_host(_: str) -> bool:
+    return True
+
+
 class HostFairQueue(Generic[T]):
     """Queue of members grouped by host, in order of arrival within each host.
 
@@ -77,7 +81,7 @@ class HostFairQueue(Generic[T]):
         """Return the host's member that arrived last."""
         return next(reversed(self._hosts[host]))
 
-    def next(self, may: Callable[[str], bool]) -> T | None:
+    def next(self, may: Callable[[str], bool] = _any_host) -> T | None:
         """Remove and return the oldest member of the next host that `may` allows.
 
         Hosts take turns: this host then moves behind all others. Returns None if no host is

@@ -98,7 +98,7 @@ class WaitingConnections:
 
     def next(self) -> socket.socket | None:
         """Remove and return the connection whose turn it is; return None if none is waiting."""
-        return self._waiting.next(lambda _: True)
+        return self._waiting.next()
 
     def close(self) -> None:
         """Close all waiting connections."""

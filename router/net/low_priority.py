@@ -95,7 +95,7 @@ class LowPriorityTurns:
             self._weight = 1
             self._accepts.popleft().given.set()
             return
-        mine = self._steps.next(_any_host)
+        mine = self._steps.next()
         if mine is not None:
             self._steps_since_accept += 1
             self._weight = mine.weight
@@ -106,7 +106,3 @@ class LowPriorityTurns:
             return True
         between = MANY_STEPS if len(self._steps) > MANY_STEPS else 1
         return self._steps_since_accept >= between
-
-
-def _any_host(_: str) -> bool:
-    return True

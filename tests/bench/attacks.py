@@ -1,11 +1,11 @@
-r"""How attackers disturb a client: the delay of its messages, with and without attacks.
+r"""Latency of a client's messages, with and without attacks on the router.
 
     python tests/bench/attacks.py --trioute compiled=.venv-test/bin \
         --command 'other=other-router {port} {tls_port} {certificate}'
 
 `make bench-attacks` measures the build in .venv-test. A client sends one message at a time, and
-measures how long each takes. An attack uses the processors that the client needs as well, so it is
-first aimed at another router on the same machine, and then at the client's.
+measures the latency of each. Attackers compete with the client for the processors, so each attack
+is first aimed at another router on the same machine, and then at the one that the client uses.
 """
 
 from __future__ import annotations
@@ -20,10 +20,9 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import attrs
-import trustme
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -32,21 +31,12 @@ from bench import attackers, generator, layout, machine, report, systems
 HERE: Final = Path(__file__).parent
 MESSAGES: Final = 20_000
 GOAL: Final = 2.0
-# How long attackers go on before the client begins.
+# An attack lasts this long before the client begins, so that its connections have piled up.
 LEAD_S: Final = 1.0
-MORE: Final = """
-[[sslProfile]]
-name = "bench"
-certFile = "{certificate}"
-
-[[listener]]
-name = "tls"
-port = {tls_port}
-sslProfile = "bench"
-
+MORE: Final = f"""{systems.WITH_TLS}
 [[listener]]
 name = "web"
-port = {web_port}
+port = {{web_port}}
 http = true
 websockets = true
 """
@@ -74,7 +64,7 @@ class Target:
 
 @attrs.frozen
 class Seen:
-    """What a client has seen, in µs, and what an attack has come to."""
+    """Measured latencies of a client, and the rate of an attack and the router's memory growth."""
 
     p50_us: float
     p99_us: float
@@ -155,12 +145,7 @@ def main() -> None:
     label, _, folder = given.trioute.partition("=")
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         work = Path(name)
-        certificate = str(work / "certificate.pem")
-        issued = trustme.CA(key_type=trustme.KeyType.RSA).issue_cert(
-            "localhost", "127.0.0.1", key_type=trustme.KeyType.RSA
-        )
-        for part in (issued.private_key_pem, *issued.cert_chain_pems):
-            part.write_to_path(certificate, append=True)
+        certificate = systems.certificate(work)
         program = generator.build(work)
         enter = stack.enter_context
         control = enter(trioute("another", Path(folder), work, certificate))
@@ -191,7 +176,11 @@ HEADS: Final = [
 
 
 def measure(
-    program: Path, target: Target, control: Target, kinds: tuple[str, ...], given: Any
+    program: Path,
+    target: Target,
+    control: Target,
+    kinds: tuple[str, ...],
+    given: argparse.Namespace,
 ) -> list[list[str]]:
     """Return the rows of a table: one without an attack, and one for each attack."""
     count, repeats = given.messages, given.repeats

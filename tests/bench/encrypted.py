@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import attrs
-import trustme
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -39,16 +38,6 @@ NAMES: Final = (
 )
 GOAL: Final = 1.5
 HANDSHAKES: Final = 300
-WITH_TLS: Final = """
-[[sslProfile]]
-name = "bench"
-certFile = "{certificate}"
-
-[[listener]]
-name = "tls"
-port = {port}
-sslProfile = "bench"
-"""
 BEGIN: Final = "<!-- tls: begin (written by tests/bench, do not edit) -->"
 END: Final = "<!-- tls: end -->"
 
@@ -77,7 +66,7 @@ def relay(certificate: str) -> Iterator[Encrypted]:
 def trioute(label: str, bin_directory: Path, work: Path, certificate: str) -> Iterator[list[Any]]:
     """Run a router with a listener of each kind."""
     port = systems.free_port()
-    more = WITH_TLS.format(port=port, certificate=certificate)
+    more = systems.WITH_TLS.format(tls_port=port, certificate=certificate)
     with systems.trioute(label, bin_directory, work, more) as plain:
         secured = Encrypted(f"{label}, TLS", "trioute", port, plain.pid, certificate=certificate)
         yield [attrs.evolve(plain, container_port=0), secured]
@@ -121,12 +110,7 @@ def main() -> None:
     chosen = tuple(each for each in scenarios.SCENARIOS if each.name in NAMES)
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         work = Path(name)
-        certificate = str(work / "certificate.pem")
-        issued = trustme.CA(key_type=trustme.KeyType.RSA).issue_cert(
-            "localhost", "127.0.0.1", key_type=trustme.KeyType.RSA
-        )
-        for part in (issued.private_key_pem, *issued.cert_chain_pems):
-            part.write_to_path(certificate, append=True)
+        certificate = systems.certificate(work)
         bench = measure.Bench(generator.build(work), given.scale)
         measured: list[Any] = [
             stack.enter_context(systems.relay()),

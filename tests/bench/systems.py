@@ -61,6 +61,17 @@ containerId = "auto-link-in"
 [log]
 level = "warning"
 """
+# A listener with TLS, to be added to a configuration.
+WITH_TLS = """
+[[sslProfile]]
+name = "bench"
+certFile = "{certificate}"
+
+[[listener]]
+name = "tls"
+port = {tls_port}
+sslProfile = "bench"
+"""
 
 
 @attrs.frozen
@@ -134,6 +145,19 @@ def started(
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+def certificate(work: Path) -> str:
+    """Write an RSA certificate for this machine, with its key, to `work`; return its path."""
+    # only here: most benchmarks need none
+    import trustme
+
+    path = str(work / "certificate.pem")
+    rsa = trustme.KeyType.RSA
+    issued = trustme.CA(key_type=rsa).issue_cert("localhost", "127.0.0.1", key_type=rsa)
+    for part in (issued.private_key_pem, *issued.cert_chain_pems):
+        part.write_to_path(path, append=True)
+    return path
 
 
 @contextmanager

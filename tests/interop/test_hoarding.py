@@ -1,4 +1,4 @@
-"""What peers announce about themselves takes little memory, and is freed when they are gone."""
+"""State that peers create takes little memory, which is freed when they are gone."""
 
 from __future__ import annotations
 
