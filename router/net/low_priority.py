@@ -47,10 +47,6 @@ class LowPriorityTurns:
         # the weight of the last turns
         self._weight = 1
 
-    def __len__(self) -> int:
-        """Return how many steps wait for their turn."""
-        return len(self._steps)
-
     async def step(self, who: str, weight: int = 1) -> None:
         """Wait until a connection from the host `who` may take its next step.
 

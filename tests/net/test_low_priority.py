@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 import trio
-from trio.testing import wait_all_tasks_blocked
+from trio.testing import MockClock, wait_all_tasks_blocked
 
-from router.net.low_priority import MANY_STEPS, LowPriorityTurns
+from router.net.low_priority import LONGEST_WAIT_S, MANY_STEPS, MOST_AT_ONCE, LowPriorityTurns
 
 
 class Asking:
@@ -42,8 +42,12 @@ class Asking:
 
 @asynccontextmanager
 async def asking(*names: str) -> AsyncIterator[Asking]:
-    """Yield tasks that wait for turns in the order of their names, before any turn is given."""
-    turns = LowPriorityTurns(trio.current_time)
+    """Yield tasks that wait for turns in the order of their names, before any turn is given.
+
+    Their clock stands still. Otherwise a slow machine would be given several turns at once, and
+    Trio wakes such tasks in any order.
+    """
+    turns = LowPriorityTurns(lambda: 0.0)
     with trio.fail_after(10):
         async with trio.open_nursery() as nursery:
             tasks = Asking(turns, nursery)
@@ -124,34 +128,53 @@ async def test_turns_are_given_again_after_a_while_without_any() -> None:
 
 
 @pytest.mark.parametrize("weight", [1, 8])
-async def test_a_heavy_step_is_followed_by_a_longer_wait(weight: int) -> None:
+async def test_a_heavy_step_is_followed_by_a_longer_wait(
+    weight: int, mock_clock: MockClock
+) -> None:
     """While the loop is busy, what follows from a step of weight 8 takes eight times as long."""
-    now = 0.0
-    waits: list[float] = []
-    turns = LowPriorityTurns(lambda: now)
-    with trio.fail_after(10):
-        async with trio.open_nursery() as nursery:
+    given_at: list[float] = []
+    turns = LowPriorityTurns(lambda: 0.0)
 
-            async def ask() -> None:
-                await turns.step("a", weight)
-                waits.append(trio.current_time())
+    async def ask() -> None:
+        await turns.step("a", weight)
+        given_at.append(trio.current_time())
 
-            async def be_busy() -> None:
-                while len(waits) < 3:
-                    await trio.lowlevel.checkpoint()
+    async def be_busy() -> None:
+        """Take a tenth of a millisecond in every round of the loop."""
+        while True:
+            mock_clock.jump(0.0001)
+            await trio.lowlevel.checkpoint()
 
-            for _ in range(3):
-                nursery.start_soon(ask)
-            nursery.start_soon(be_busy)
-            await wait_until_asked(turns, 3)
-            nursery.start_soon(turns.run)
-            while len(waits) < 3:
-                await trio.lowlevel.checkpoint()
-            nursery.cancel_scope.cancel()
-    assert waits[2] - waits[1] >= 0.0005 * weight
+    async with trio.open_nursery() as nursery:
+        for _ in range(3):
+            nursery.start_soon(ask)
+        await wait_all_tasks_blocked()
+        nursery.start_soon(be_busy)
+        nursery.start_soon(turns.run)
+        while len(given_at) < 3:
+            await trio.lowlevel.checkpoint()
+        nursery.cancel_scope.cancel()
+    assert given_at[2] - given_at[1] == pytest.approx(LONGEST_WAIT_S * weight, abs=0.0003)
 
 
-async def wait_until_asked(turns: LowPriorityTurns, count: int) -> None:
-    """Wait until so many tasks wait for their turn."""
-    while len(turns) < count:
-        await trio.lowlevel.checkpoint()
+async def test_several_turns_are_given_at_once_while_rounds_are_long(mock_clock: MockClock) -> None:
+    rounds_taken = 0
+    turns = LowPriorityTurns(trio.current_time)
+    had: list[str] = []
+
+    async def ask() -> None:
+        await turns.step("a")
+        had.append("a")
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(10 * MOST_AT_ONCE):
+            nursery.start_soon(ask)
+        await wait_all_tasks_blocked()
+        nursery.start_soon(turns.run)
+        while len(had) < 10 * MOST_AT_ONCE:
+            mock_clock.jump(0.01)
+            await trio.lowlevel.checkpoint()
+            rounds_taken += 1
+        nursery.cancel_scope.cancel()
+    # Given one by one, they would take at least as many rounds as there are steps.
+    assert rounds_taken < 10 * MOST_AT_ONCE
