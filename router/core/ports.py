@@ -64,8 +64,18 @@ class Settlement(Protocol):
     def merge(self, copy: Delivery, code: int, state: bytes) -> None:
         """Merge a copy's outcome into that of its message; the last copy settles the message."""
 
+    def settle_merged(self, parent: Delivery) -> None:
+        """Settle a message or batch with its sender, now that all its copies have an outcome."""
+
     def note_sender(self, link: IncomingLink) -> None:
         """Mark a sender for a credit check at the end of the turn."""
+
+
+class BatchCharges(Protocol):
+    """Part of the core that charges senders for batches; `Batches` implements it."""
+
+    def settled(self, delivery: Delivery) -> None:
+        """Release the charge for a batch, now that all its messages have an outcome."""
 
 
 class CreditNotes(Protocol):
@@ -288,6 +298,10 @@ class Core(Protocol):
     reply_nodes: ReplyNodes
     observer: Observer
     intake: Intake
+
+    @property
+    def batches(self) -> BatchCharges:
+        """Return the part that takes batches apart."""
 
     @property
     def credit(self) -> CreditNotes:

@@ -46,7 +46,9 @@ SUSPENDED: Final = "suspended"
 ROUTES: Final = "routes"
 TRACES: Final = "traces"
 TOKENS: Final = "tokens"
-KINDS: Final = (CONNECTION, SESSIONS, LINKS, NODES, SUSPENDED, ROUTES, TRACES, TOKENS)
+# the messages of batches that are not settled yet, in addition to their octets
+BATCHES: Final = "batches"
+KINDS: Final = (CONNECTION, SESSIONS, LINKS, NODES, SUSPENDED, ROUTES, TRACES, TOKENS, BATCHES)
 
 # A name is kept once, and an address twice: as text and as a key. If a text is not ASCII, each of
 # its characters may take four octets.

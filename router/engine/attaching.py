@@ -138,6 +138,7 @@ def accept(
     rcv_settle_mode: ReceiverSettleMode | None = None,
     unsettled: AnyMap | None = None,
     incomplete_unsettled: bool = False,
+    properties: AnyMap | None = None,
 ) -> None:
     """Answer a peer's attach, unless the link has ended meanwhile.
 
@@ -162,6 +163,7 @@ def accept(
         initial_delivery_count=0 if we_send else None,
         max_message_size=max_message_size or None,
         offered_capabilities=tuple(Symbol(c) for c in offered_capabilities),
+        properties=properties,
     )
     if isinstance(link, OutgoingLink):
         link.presettles = int(frame.snd_settle_mode) == 1

@@ -32,6 +32,7 @@ cdef class Delivery:
     cdef public Py_ssize_t held_bytes
     cdef public Delivery parent
     cdef public list copies
+    cdef public bint is_batch
     cdef public object address
     cdef public double deadline
     cdef public double arrived

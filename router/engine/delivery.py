@@ -58,9 +58,11 @@ class Delivery:
     # octets that were received and could not be forwarded yet, in order; None if all were forwarded
     chunks: Any
     held_bytes: int
-    # the delivery this is a copy of, and the copies that were made of this one
+    # the delivery this is a copy of, or the batch it came in; and the copies that were made of this
+    # one, or the messages of this batch
     parent: Any
     copies: Any
+    is_batch: bool
     # for the core: the address it was sent to, its priority (0 to 9) once it has to wait, the lane
     # by which it is forwarded to other routers, when its ttl ends (0: never), where the ttl stands
     # in the first chunk, how many copies are open, and the outcome so far
@@ -122,6 +124,7 @@ DEFAULTS: dict[str, object] = {
     "held_bytes": 0,
     "parent": None,
     "copies": None,
+    "is_batch": False,
     "address": None,
     "priority": 0,
     "lane": 0,

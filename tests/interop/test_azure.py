@@ -7,12 +7,18 @@ import os
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from azure.eventhub import EventData, EventHubConsumerClient, EventHubProducerClient
-from azure.servicebus import ServiceBusClient, ServiceBusMessage, TransportType
+from azure.servicebus import (
+    ServiceBusClient,
+    ServiceBusMessage,
+    ServiceBusReceivedMessage,
+    ServiceBusReceiver,
+    TransportType,
+)
 from azure.servicebus.exceptions import ServiceBusAuthenticationError, ServiceBusError
 
 from support.certificates import Authority
@@ -60,8 +66,9 @@ def beside() -> Iterator[Callable[..., Any]]:
     with ThreadPoolExecutor() as pool:
         started = []
 
-        def start(act: Callable[..., object], *arguments: object) -> None:
+        def start(act: Callable[..., object], *arguments: object) -> Future[object]:
             started.append(pool.submit(act, *arguments))
+            return started[-1]
 
         yield start
         for each in started:
@@ -243,3 +250,46 @@ def test_a_hub_has_properties_in_javascript(claimed: RouterProcess, address: str
 def test_a_wrong_key_in_javascript(claimed: RouterProcess, address: str) -> None:
     said = said_by_node("exchange", text_for(claimed, key="wrong"), address)
     assert "UnauthorizedAccess" in str(said["failed"]) or "401" in str(said["failed"])
+
+
+def test_a_batch_of_service_bus_arrives_as_single_messages(
+    claimed: RouterProcess, beside: Callable[..., Any], address: str
+) -> None:
+    client = ServiceBusClient.from_connection_string(text_for(claimed), retry_total=0)
+    with (
+        client,
+        client.get_queue_receiver(address) as receiver,
+        client.get_queue_sender(address) as sender,
+    ):
+        beside(sender.send_messages, [ServiceBusMessage(str(number)) for number in range(5)])
+        received = [str(each) for each in completed(receiver, 5)]
+        assert received == ["0", "1", "2", "3", "4"]
+
+
+def completed(receiver: ServiceBusReceiver, count: int) -> Iterator[ServiceBusReceivedMessage]:
+    """Receive so many messages, complete each and yield it."""
+    while count:
+        found = receiver.receive_messages(max_message_count=count, max_wait_time=PATIENCE_S)
+        assert found
+        for message in found:
+            receiver.complete_message(message)
+            yield message
+        count -= len(found)
+
+
+def test_a_batch_of_event_hubs_arrives_as_single_events(
+    claimed: RouterProcess, beside: Callable[..., Any], proton: ProtonPeers
+) -> None:
+    partition = "hub/ConsumerGroups/$Default/Partitions/0"
+    receiver = proton.connect(claimed.url(listener=1)).receiver(partition, 9)
+    text = text_for(claimed) + ";EntityPath=hub"
+    with EventHubProducerClient.from_connection_string(text, retry_total=3) as producer:
+        batch = producer.create_batch(partition_key="k")
+        for number in range(3):
+            batch.add(EventData(f"event {number}"))
+        sent = beside(producer.send_batch, batch)
+        events = receiver.get(3)
+        assert [event.body for event in events] == [b"event 0", b"event 1", b"event 2"]
+        for event in events:
+            assert event.message.annotations == {"x-opt-partition-key": "k"}
+        proton.until(sent.done, "the batch is accepted")

@@ -20,6 +20,7 @@ from router.engine.outbox cimport Turn
 from router.engine.session cimport Session
 
 cdef int MULTICAST
+cdef unsigned int BATCH_FORMAT
 cdef Py_ssize_t MANY_CONSUMERS
 cdef Py_ssize_t COPY_WORK
 
@@ -53,6 +54,7 @@ cdef class Forwarder(Handler):
     cdef public object reply_nodes
     cdef public object observer
     cdef public Intake intake
+    cdef public object batches
 
     @cython.locals(address=Address, sound=TransferFrame)
     cpdef void transfer_received(self, Delivery delivery, TransferFrame frame) except *

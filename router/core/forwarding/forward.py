@@ -28,6 +28,7 @@ from router.core.deliveries import max_message_size
 from router.core.deliveries.outcomes import OutcomeCounter
 from router.core.deliveries.redelivery import Redelivery
 from router.core.forwarding import unblocking
+from router.core.forwarding.batches import Batches
 from router.core.forwarding.credit_sharing import CreditSharing
 from router.core.forwarding.distribution import Distributor
 from router.core.forwarding.intake import Intake
@@ -65,6 +66,8 @@ if TYPE_CHECKING:
     from router.errors import AmqpError
 
 MULTICAST = 2
+# the same value as in `amqp.batches`
+BATCH_FORMAT = 0x80013700
 # The work of an address with more receivers than this is counted (docs/decisions/0022).
 MANY_CONSUMERS = 32
 # The work of making a multicast's copy, as a number of frames (`Connection.deduct_work`).
@@ -100,6 +103,7 @@ class Forwarder(Handler):
         self.relay = Relay(self, self.queues)
         self.distribution: Distributor = Distributor(self, self.settlement, self.queues, self.relay)
         self.distribution.pending_copies = PendingCopies(self)
+        self.batches = Batches(self)
         self.link_names = LinkNames() if link_names is None else link_names
         self.suspended = SuspendedTermini(turn, self.link_names, terminus_limit_s)
         self.sources = SourceRules()
@@ -145,6 +149,9 @@ class Forwarder(Handler):
         if address is None:
             self._begin(delivery, frame)
             return
+        if delivery.is_batch:
+            self.batches.take(delivery, frame)
+            return
         address.counters.bytes_in += frame.end - frame.payload_at
         if delivery.scan is not None:
             sound = self.intake.follow(delivery, frame)
@@ -180,6 +187,9 @@ class Forwarder(Handler):
                 return
             if resuming.handle_resumed_transfer(self, delivery, frame):
                 return
+        if delivery.message_format == BATCH_FORMAT and producer.splits_batches:
+            self.batches.take(delivery, frame)
+            return
         sound = self.intake.begin(delivery, frame)
         if sound is None and not self.intake.problem:
             return

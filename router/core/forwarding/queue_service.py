@@ -289,7 +289,8 @@ class QueueService:
     def note_dequeued(self, delivery: Delivery) -> None:
         """Note that a delivery left its queue, so that an anonymous sender may get new credit."""
         producer = delivery.incoming.owner
-        if producer is not None and producer.address is None and delivery.parent is None:
+        is_copy = delivery.parent is not None and not delivery.parent.is_batch
+        if producer is not None and producer.address is None and not is_copy:
             producer.waiting -= 1
             self.credit.note(None, producer)
 

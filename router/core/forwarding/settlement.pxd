@@ -47,6 +47,7 @@ cdef class Settler:
     cpdef int sender_lost(self, Delivery delivery) except -1
     @cython.locals(parent=Delivery)
     cpdef int merge(self, Delivery copy, int code, bytes state) except -1
+    cpdef int settle_merged(self, Delivery parent) except -1
     @cython.locals(copies=list, code=int, count=Py_ssize_t)
     cpdef void settlement_received(self, Delivery delivery, DispositionFrame frame) except *
     @cython.locals(copy=Delivery, session=Session)

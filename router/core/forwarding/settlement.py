@@ -273,22 +273,36 @@ class Settler:
         """Merge a copy's outcome into that of its message; the last copy settles the message.
 
         If the outcomes differ, the first in this order counts: rejected, lost between routers,
-        accepted, modified, released.
+        accepted, modified, released. For the messages of a batch, `router_outcomes.worse_of` says
+        which one counts.
         """
         parent = copy.parent
         copy.parent = None
         parent.open_copies -= 1
         # the first copy always counts, as it may have been settled without an outcome
-        if parent.outcome_octets is None or router_outcomes.rank(
-            code, state
-        ) > router_outcomes.rank(parent.outcome, parent.outcome_octets):
+        if parent.outcome_octets is None:
+            parent.outcome = code
+            parent.outcome_octets = state
+        elif parent.is_batch:
+            parent.outcome, parent.outcome_octets = router_outcomes.worse_of(
+                parent.outcome, parent.outcome_octets, code, state
+            )
+        elif router_outcomes.rank(code, state) > router_outcomes.rank(
+            parent.outcome, parent.outcome_octets
+        ):
             parent.outcome = code
             parent.outcome_octets = state
         if parent.open_copies == 0:
-            parent.copies = None if parent.complete else parent.copies
-            if parent.outcome == codes.MODIFIED and parent.incoming.side == HERE:
-                parent.outcome_octets = router_outcomes.without_lost_mark(parent.outcome_octets)
-            self.settle(parent, parent.outcome, parent.outcome_octets)
+            self.settle_merged(parent)
+
+    def settle_merged(self, parent: Delivery) -> None:
+        """Settle a message or batch with its sender, now that all its copies have an outcome."""
+        if parent.is_batch:
+            self.core.batches.settled(parent)
+        parent.copies = None if parent.complete else parent.copies
+        if parent.outcome == codes.MODIFIED and parent.incoming.side == HERE:
+            parent.outcome_octets = router_outcomes.without_lost_mark(parent.outcome_octets)
+        self.settle(parent, parent.outcome, parent.outcome_octets)
 
     def settlement_received(self, delivery: Delivery, frame: DispositionFrame) -> None:
         """Pass a sender's disposition, usually a settlement, to its receivers."""

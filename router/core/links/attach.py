@@ -304,6 +304,7 @@ def _accept_sender(
     producer.is_fallback = phases.is_fallback(target)
     access = connection.access
     producer.checks_user_id = access is not None and access.checks_user_id
+    producer.splits_batches = azure_clients.splits_batches(link)
     azure_clients.tolerate_overdraft(link)
     if address is None and remote.source is not None:
         outcomes = remote.source.outcomes
@@ -335,6 +336,7 @@ def _accept_sender(
         rcv_settle_mode=azure_clients.settle_mode_for(link),
         unsettled=told.unsettled,
         incomplete_unsettled=told.is_incomplete,
+        properties=azure_clients.properties_for(link),
     )
     if resumed is not None:
         # deliveries that the sender never resumes still count as unsettled

@@ -10,11 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from router.amqp.constants import ReceiverSettleMode
+from router.amqp.types import Symbol, ULong
 from router.core.addresses.table import address_name
 from router.core.links.cbs import node_of
 from router.core.routers.names import MANAGEMENT
 
 if TYPE_CHECKING:
+    from router.amqp.encoded import AnyMap
     from router.core.addresses.access import Access
     from router.engine.connection import Connection
     from router.engine.link import IncomingLink, OutgoingLink
@@ -24,6 +26,8 @@ OVERDRAFT: Final = 10_000
 LOCK_BYTES: Final = 16
 # As with Azure's largest queues.
 AZURES_MAX_MESSAGE_BYTES: Final = 100 * 1024 * 1024
+# As with Azure, where larger messages are allowed only alone.
+MAX_BATCH_BYTES: Final = 1024 * 1024
 
 
 def is_entity_management(connection: Connection, name: str) -> bool:
@@ -44,6 +48,14 @@ def tolerate_overdraft(link: IncomingLink) -> None:
         link.overdraft = link.least_overdraft = OVERDRAFT
 
 
+def splits_batches(link: IncomingLink) -> bool:
+    """Return whether batches on a sender's link are split into their messages.
+
+    They are if the link's connection has a `$cbs` node: receivers there do not unpack batches.
+    """
+    return node_of(link.session.connection) is not None
+
+
 def settle_mode_for(link: IncomingLink) -> ReceiverSettleMode | None:
     """Return the rcv-settle-mode for a sender whose connection has a `$cbs` node, otherwise None.
 
@@ -61,6 +73,13 @@ def max_message_size(access: Access) -> int:
     if access.claims is None:
         return access.max_message_size
     return access.max_message_size or AZURES_MAX_MESSAGE_BYTES
+
+
+def properties_for(link: IncomingLink) -> AnyMap | None:
+    """Return the properties that clients of Azure look for in the attach of their sender's link."""
+    if not splits_batches(link):
+        return None
+    return {Symbol("com.microsoft:max-message-batch-size"): ULong(MAX_BATCH_BYTES)}
 
 
 def never_settles(link: OutgoingLink) -> bool:

@@ -77,6 +77,7 @@ cdef class Producer:
     cdef public object awaits
     cdef public int enters
     cdef public bint checks_user_id
+    cdef public bint splits_batches
     cdef public bint lacks_rejected
 
 @cython.final

@@ -259,6 +259,8 @@ class Producer:
         self.enters = -1
         # whether the user-id of its messages must be empty or the peer's own user
         self.checks_user_id = False
+        # whether the messages of a batch are forwarded one by one (`batches`)
+        self.splits_batches = False
         # for an anonymous sender: whether its source lists outcomes without rejected
         self.lacks_rejected = False
 

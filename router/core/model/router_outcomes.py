@@ -81,6 +81,29 @@ def rank(code: int, state: bytes | None = None) -> int:
     return _LOST_RANK if is_lost(code, state) else _RANKS.get(code, 3)
 
 
+# The same for the outcomes of a batch's messages: the sender learns the worst one.
+_RANKS_IN_BATCH = {
+    int(Descriptor.ACCEPTED): 1,
+    int(Descriptor.RELEASED): 3,
+    int(Descriptor.MODIFIED): 4,
+    int(Descriptor.REJECTED): 5,
+}
+
+
+def worse_of(code: int, state: bytes, other: int, other_state: bytes) -> tuple[int, bytes]:
+    """Return the outcome of a batch whose messages have one or the other of two outcomes.
+
+    From the worst: rejected, modified, released, outcomes that AMQP does not define, accepted. If
+    only some messages were released, the result is modified with delivery-failed, because others
+    were delivered.
+    """
+    if _RANKS_IN_BATCH.get(code, 2) < _RANKS_IN_BATCH.get(other, 2):
+        code, state, other = other, other_state, code
+    if code == _RELEASED and other != _RELEASED:
+        return _MODIFIED, DELIVERY_FAILED
+    return code, state
+
+
 def is_lost(code: int, state: bytes | None) -> bool:
     """Return whether an outcome says that a copy was lost on its way between routers."""
     return bool(state) and code == _MODIFIED and _MARK in (state or b"")

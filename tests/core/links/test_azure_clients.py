@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from router.core.links.azure_clients import AZURES_MAX_MESSAGE_BYTES
+from router.amqp.batches import BATCH_FORMAT
+from router.amqp.message import Data, Message, encode_message
+from router.core.links.azure_clients import AZURES_MAX_MESSAGE_BYTES, MAX_BATCH_BYTES
 
 from support.in_memory import Router
 from support.tokens import Claimant, Verifier
+from support.waypoints import message, texts
 
 
 def test_azures_clients_get_what_they_rely_on() -> None:
@@ -42,3 +45,16 @@ def test_other_connections_are_as_before() -> None:
     assert to.attach.max_message_size is None
     to.send(b"one")
     assert len(receiver.received[0].tag or b"") < 16
+
+
+def test_their_batches_are_taken_apart() -> None:
+    claimant = Claimant(Router(), Verifier())
+    sender, _ = claimant.attach()
+    claimant.put(sender, "listen,send:q")
+    receiver = claimant.client.receiver("q", credit=2, name="r")
+    to = claimant.client.sender("q", name="s")
+    assert to.attach is not None
+    assert to.attach.properties == {"com.microsoft:max-message-batch-size": MAX_BATCH_BYTES}
+    batch = Message(body=(Data(message("one")), Data(message("two"))))
+    to.send(encode_message(batch), message_format=BATCH_FORMAT)
+    assert texts(receiver) == ["one", "two"]

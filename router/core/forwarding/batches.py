@@ -1,0 +1,196 @@
+"""Forward the messages of a batch one by one, as Azure Service Bus and Event Hubs do.
+
+A producer that `splits_batches` is one of their clients, which do not unpack a batch when they
+receive one. So the messages are taken from the batch and forwarded as if each had been sent alone.
+The sender gets one outcome for all of them, when the last one has its outcome: accepted only if
+every message was accepted (`router_outcomes.worse_of`).
+
+A batch may have very many messages. The sender's connection waits while they are forwarded, over
+several turns if necessary, and until the batch is settled each of them is charged to the sender
+like other state (docs/decisions/0121-batches.md).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from router.amqp.batches import messages_in
+from router.amqp.constants import Condition, Descriptor
+from router.core.links.azure_clients import MAX_BATCH_BYTES
+from router.core.model import router_outcomes
+from router.engine.account import BATCHES, DELIVERY_BYTES
+from router.engine.delivery import Delivery
+from router.errors import AmqpError
+
+if TYPE_CHECKING:
+    from router.amqp.reading import TransferFrame
+    from router.core.forwarding.forward import Forwarder
+
+# The work of forwarding one message, as a number of frames (`Connection.deduct_work`), and how many
+# are forwarded in a step of a later turn.
+WORK: Final = 32
+MESSAGES_A_STEP: Final = 8
+REJECTED = int(Descriptor.REJECTED)
+RELEASED = int(Descriptor.RELEASED)
+
+
+class Batches:
+    """Part of the core that takes batches apart; the forwarder calls it with each frame of them."""
+
+    def __init__(self, forwarder: Forwarder) -> None:
+        self._forwarder = forwarder
+
+    def take(self, delivery: Delivery, frame: TransferFrame) -> None:
+        """Take a frame of a batch; once the batch is complete, forward its messages."""
+        forwarder = self._forwarder
+        link = delivery.incoming
+        if not delivery.is_batch:
+            # the first frame
+            delivery.is_batch = True
+            delivery.arrived = forwarder.turn.now
+            address = link.owner.address
+            delivery.address = forwarder.table.unused if address is None else address
+            forwarder.settlement.note_sender(link)
+        if delivery.size > MAX_BATCH_BYTES:
+            self._refuse_large(delivery)
+            return
+        if frame.more or delivery.chunks is not None:
+            forwarder.backlog.hold(delivery, frame.octets, frame.payload_at, frame.end)
+            if frame.more:
+                return
+            octets = b"".join(delivery.chunks)
+            forwarder.backlog.drop(delivery)
+        else:
+            octets = bytes(memoryview(frame.octets)[frame.payload_at : frame.end])
+        splitting = _Splitting(forwarder, delivery, frame, octets)
+        if not splitting.go_on():
+            connection = link.session.connection
+            # nothing more is read from the connection in this turn
+            connection.turn_end = connection.frames_received
+            forwarder.turn.deferred.add(splitting)
+
+    def settled(self, delivery: Delivery) -> None:
+        """Release the charge for a batch, now that all its messages have an outcome."""
+        account = delivery.incoming.session.connection.account
+        account.release(BATCHES, DELIVERY_BYTES * len(delivery.copies))
+
+    def _refuse_large(self, delivery: Delivery) -> None:
+        self._forwarder.backlog.drop(delivery)
+        delivery.discarded = True
+        problem = (
+            f"a batch of messages may have {MAX_BATCH_BYTES} octets; "
+            "send larger messages one by one"
+        )
+        verdict = router_outcomes.rejected(Condition.MESSAGE_SIZE_EXCEEDED, problem)
+        self._forwarder.settlement.settle(delivery, REJECTED, verdict)
+
+
+class _Splitting:
+    """Task of forwarding the messages of a batch; its connection waits until it is done."""
+
+    def __init__(
+        self, forwarder: Forwarder, delivery: Delivery, frame: TransferFrame, octets: bytes
+    ) -> None:
+        self._forwarder = forwarder
+        self._delivery = delivery
+        # a copy, because the input buffer is about to be overwritten
+        self._frame = frame.with_payload(b"")
+        self._messages = messages_in(octets)
+        self._account = delivery.incoming.session.connection.account
+        self._is_over = False
+        self.session = delivery.incoming.session
+        # counts one message too many, so that the batch is not settled before all are forwarded
+        delivery.open_copies = 1
+        delivery.copies = []
+
+    def go_on(self) -> bool:
+        """Forward messages until the connection's turn ends; return whether all are forwarded."""
+        connection = self.session.connection
+        while not self._is_over:
+            if self._must_wait() or not connection.try_deduct_work(WORK):
+                connection.unfinished = self
+                return False
+            self._forward_next()
+        return True
+
+    def step(self) -> bool:
+        """Forward a few messages in a later turn; return whether others remain."""
+        for _ in range(MESSAGES_A_STEP):
+            if self._is_over or self._must_wait():
+                break
+            self._forward_next()
+        if not self._is_over:
+            # copies of a message to very many receivers may have taken this place
+            self.session.connection.unfinished = self
+        return not self._is_over
+
+    def _must_wait(self) -> bool:
+        """Return whether an earlier message is still being copied to very many receivers."""
+        copies = self._forwarder.distribution.pending_copies
+        is_being_copied: bool = copies.is_at(self._delivery.address)
+        return is_being_copied
+
+    def _forward_next(self) -> None:
+        delivery = self._delivery
+        link = delivery.incoming
+        if link.owner is None or link.close_error is not None:
+            # it was lost, or is being detached, perhaps because of a message in the batch
+            self._refuse_rest(RELEASED, b"")
+            return
+        excess = None if delivery.settled else self._account.refusal(DELIVERY_BYTES)
+        try:
+            octets = next(self._messages, None)
+            if octets is not None and excess is not None:
+                raise excess
+        except AmqpError as error:
+            verdict = router_outcomes.rejected(error.condition, error.description)
+            self._refuse_rest(REJECTED, verdict)
+            return
+        if octets is None:
+            self._end()
+            return
+        message = self._message(len(octets))
+        if not delivery.settled:
+            self._account.charge(BATCHES, DELIVERY_BYTES)
+            delivery.copies.append(message)
+            delivery.open_copies += 1
+        self._forwarder.transfer_received(message, self._frame.with_payload(octets))
+
+    def _message(self, size: int) -> Delivery:
+        """Return a delivery for a message of this many octets."""
+        batch = self._delivery
+        message = Delivery.__new__(Delivery)
+        message.incoming = batch.incoming
+        # for errors, which name the delivery that the sender knows; receivers get other tags
+        message.incoming_tag = batch.incoming_tag
+        message.tag_size = batch.tag_size
+        message.tag_word = batch.tag_word
+        message.settled = batch.settled
+        message.state = batch.state
+        message.complete = True
+        message.size = size
+        if not batch.settled:
+            message.parent = batch
+        return message
+
+    def _refuse_rest(self, code: int, state: bytes) -> None:
+        """Forward no more messages, and count this outcome for those that are left."""
+        delivery = self._delivery
+        if delivery.settled:
+            delivery.address.counters.dropped_presettled += 1
+            delivery.incoming.dropped_presettled += 1
+        else:
+            rest = self._message(0)
+            delivery.open_copies += 1
+            self._forwarder.settlement.merge(rest, code, state)
+        self._end()
+
+    def _end(self) -> None:
+        self._is_over = True
+        delivery = self._delivery
+        if delivery.settled:
+            delivery.copies = None
+            return
+        delivery.open_copies -= 1
+        if delivery.open_copies == 0:
+            self._forwarder.settlement.settle_merged(delivery)
