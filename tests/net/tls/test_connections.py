@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 from pathlib import Path
+from typing import cast
 
 import pytest
 import trio
@@ -19,6 +20,7 @@ from router.net.tls.channel import TLS_HEADER
 
 from support.certificates import Authority
 from support.loopback import Running, dialled, running_node
+from support.scripted_server import ServerPeer
 
 
 @pytest.fixture
@@ -78,6 +80,28 @@ async def test_a_connector_may_ask_for_tls_by_the_header(authority: Authority) -
         assert a.pumps[0].connection.is_encrypted
 
 
+@pytest.mark.spec("5.3.3.2-4")
+async def test_a_connector_names_the_same_host_in_sasl_as_in_tls(authority: Authority) -> None:
+    names: list[object] = []
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(authority.issue("localhost"))
+    context.sni_callback = lambda _, name, __: names.append(name)
+    profile = SslProfileSettings(name="client", ca_cert_file=authority.ca_file)
+    (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    connector = ConnectorSettings(
+        host="localhost", port=listener.socket.getsockname()[1], ssl_profile="client"
+    )
+    configuration = Configuration(ssl_profiles=(profile,), connectors=(connector,))
+    async with listener, running_node(configuration), await listener.accept() as stream:
+        secured = trio.SSLStream(stream, context, server_side=True)
+        peer = ServerPeer(cast(trio.SocketStream, secured))
+        with trio.fail_after(10):
+            init = await peer.authenticate("ANONYMOUS")
+        assert [init.hostname] == names == ["localhost"]
+        await trio.aclose_forcefully(secured)
+
+
+@pytest.mark.spec("G1.1-1")
 async def test_both_beginnings_are_served_on_one_port(authority: Authority) -> None:
     context = ssl.create_default_context()
     authority.ca.configure_trust(context)
