@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from router.amqp.batches import BATCH_FORMAT
 from router.amqp.constants import ReceiverSettleMode, SenderSettleMode, TerminusExpiryPolicy
 from router.amqp.framing import encode_frame
 from router.amqp.performatives import (
@@ -166,7 +167,7 @@ def transfer(choices: Choices, handle: int, number: int, *, first: bool, more: b
         choices.near(handle),
         delivery_id=choices.near(number) if first or choices.wild() else None,
         delivery_tag=tag if first or choices.wild() else None,
-        message_format=choices.mostly(0, (OPAQUE, None, 2**32 - 1)),
+        message_format=choices.mostly(0, (OPAQUE, None, BATCH_FORMAT, 2**32 - 1)),
         settled=choices.mostly(False, (None, True)),
         more=more,
         rcv_settle_mode=choices.mostly(None, tuple(ReceiverSettleMode)),
@@ -175,7 +176,17 @@ def transfer(choices: Choices, handle: int, number: int, *, first: bool, more: b
         aborted=choices.mostly(False, (False, True)),
         batchable=choices.wild(),
     )
-    return On(0, frame, payload(choices, first=first))
+    octets = payload(choices, first=first)
+    if frame.message_format == BATCH_FORMAT and not choices.wild():
+        octets = batch(choices, octets)
+    return On(0, frame, octets)
+
+
+def batch(choices: Choices, message: bytes) -> bytes:
+    """Return some octets of a batch of messages, most of which are alike."""
+    count = choices.of((1, 2, 20, 600))
+    data = b"\0\x53\x75\xb0" + len(message).to_bytes(4, "big") + message
+    return choices.of(SECTIONS)[: choices.of((0, 100))] + (data * count)[:3000]
 
 
 def disposition(choices: Choices, first: int, last: int, *, receives: bool) -> Disposition:

@@ -27,8 +27,9 @@ from router.amqp.performatives import (
     Transfer,
 )
 from router.amqp.types import Symbol
+from router.core.model.address import Producer
 from router.engine.connection import Connection
-from router.engine.events import SaslInitReceived
+from router.engine.events import LinkAttachReceived, SaslInitReceived
 from router.engine.serial import add, distance
 from router.errors import AmqpError
 
@@ -78,9 +79,11 @@ class FuzzRouter(Router):
         self.asking: list[Connection] = []
 
     def event_received(self, connection: Connection, event: object) -> None:
-        """Note who waits for an answer to SASL; ignore all other events."""
+        """Note who waits for an answer to SASL; have batches of every third sender split."""
         if isinstance(event, SaslInitReceived):
             self.asking.append(connection)
+        if isinstance(event, LinkAttachReceived) and isinstance(event.link.owner, Producer):
+            event.link.owner.splits_batches = event.link.handle % 3 == 0
 
     def finish_turn(self) -> None:
         """End the turn and check that the backlog is within its limit."""

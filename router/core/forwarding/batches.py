@@ -56,6 +56,7 @@ class Batches:
             return
         if frame.more or delivery.chunks is not None:
             forwarder.backlog.hold(delivery, frame.octets, frame.payload_at, frame.end)
+            forwarder.backlog.batches[delivery] = None
             if frame.more:
                 return
             octets = b"".join(delivery.chunks)
@@ -64,10 +65,7 @@ class Batches:
             octets = bytes(memoryview(frame.octets)[frame.payload_at : frame.end])
         splitting = _Splitting(forwarder, delivery, frame, octets)
         if not splitting.go_on():
-            connection = link.session.connection
-            # nothing more is read from the connection in this turn
-            connection.turn_end = connection.frames_received
-            forwarder.turn.deferred.add(splitting)
+            splitting.defer()
 
     def settled(self, delivery: Delivery) -> None:
         """Release the charge for a batch, now that all its messages have an outcome."""
@@ -96,6 +94,9 @@ class _Splitting:
         # a copy, because the input buffer is about to be overwritten
         self._frame = frame.with_payload(b"")
         self._messages = messages_in(octets)
+        self._size = len(octets)
+        # octets of the batch that are charged to the connection
+        self._charged = 0
         self._account = delivery.incoming.session.connection.account
         self._is_over = False
         self.session = delivery.incoming.session
@@ -112,6 +113,14 @@ class _Splitting:
                 return False
             self._forward_next()
         return True
+
+    def defer(self) -> None:
+        """Continue in later turns, and read nothing more from the connection in this one."""
+        self._charged = self._size
+        self._account.charge(BATCHES, self._charged)
+        connection = self.session.connection
+        connection.turn_end = connection.frames_received
+        self._forwarder.turn.deferred.add(self)
 
     def step(self) -> bool:
         """Forward a few messages in a later turn; return whether others remain."""
@@ -187,6 +196,8 @@ class _Splitting:
 
     def _end(self) -> None:
         self._is_over = True
+        if self._charged:
+            self._account.release(BATCHES, self._charged)
         delivery = self._delivery
         if delivery.settled:
             delivery.copies = None

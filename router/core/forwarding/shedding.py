@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from router.amqp.constants import Descriptor
@@ -144,6 +144,13 @@ class _Search:
                         yield from self._shed_queue(consumer.waiting, verdict)
             elif address.waiting.count:
                 yield from self._shed_queue(address.waiting, (RELEASED, b""))
+        batches = self._forwarder.backlog.batches
+        for batch in list(batches):
+            yield
+            # one that has been completed since is not given up
+            if batch in batches and self._is_too_much(batch):
+                self._lose(batch, RELEASED, b"")
+                yield from _loss()
         for address in self._addresses:
             yield
             for consumer in list(address.consumers):
@@ -157,9 +164,10 @@ class _Search:
         """Add to `level` the octets that each connection holds; yield after each delivery."""
         # references, not ids alone: a connection may be gone before the search is over
         found: dict[int, Any] = {}
-        for address in self._addresses:
+        held = (_held(address) for address in self._addresses)
+        for some in chain(held, [list(self._forwarder.backlog.batches)]):
             yield
-            for delivery in _held(address):
+            for delivery in some:
                 yield
                 if delivery is None:
                     continue
@@ -192,7 +200,11 @@ class _Search:
         if delivery.discarded:
             # its sender has aborted it since it left its queue
             return
-        counters = address.current_counters()
+        self._lose(delivery, outcome, state)
+
+    def _lose(self, delivery: Delivery, outcome: int, state: bytes) -> None:
+        forwarder = self._forwarder
+        counters = delivery.address.current_counters()
         counters.shed += 1
         if delivery.settled:
             counters.dropped_presettled += 1

@@ -16,6 +16,7 @@ cdef class Backlog:
     cdef public Turn turn
     cdef public Py_ssize_t held_bytes
     cdef public Py_ssize_t limit_bytes
+    cdef public dict batches
     cdef public Deadlines deadlines
     cdef public double wall_ahead_s
 

@@ -44,6 +44,8 @@ class Backlog:
         self.held_bytes = 0
         self.limit_bytes = limit_bytes
         turn.lendable_bytes += limit_bytes // PART_LENT
+        # incomplete batches, which wait at no address (`batches`)
+        self.batches: dict[Delivery, None] = {}
         # deliveries that wait and expire
         self.deadlines = Deadlines()
         # how many seconds the wall clock is ahead of `turn.now`, set by the owner of a clock; 0 if
@@ -164,6 +166,8 @@ class Backlog:
             delivery.chunks = None
             self.deadlines.leave(delivery)
             self._release(delivery, frames, delivery.held_bytes)
+            if delivery.is_batch:
+                self.batches.pop(delivery, None)
 
     def send(self, session: Session, delivery: Delivery) -> bool:
         """Send the waiting octets of a delivery; return whether none are left."""

@@ -382,3 +382,37 @@ def test_messages_of_batches_count_for_the_limits_of_a_connection() -> None:
     again = send(sender, *many(50))
     accept(receiver, 50)
     assert again.outcome == Accepted()
+
+
+def test_beyond_the_memory_limit_the_largest_incomplete_batches_are_released() -> None:
+    router = Router(limit_bytes=50_000)
+    receiver = router.client().receiver("q", credit=10)
+    senders = [splitting(router.client(), "q") for _ in range(3)]
+    octets = batch(message("a"))
+    small = senders[0].send(octets[:9], message_format=BATCH_FORMAT, more=True)
+    large = [
+        each.send(b"x" * 30_000, message_format=BATCH_FORMAT, more=True) for each in senders[1:]
+    ]
+    router.catch_up()
+    assert [each.outcome for each in large] == [Released()] * 2
+    assert router.table.total().shed == 2
+    assert router.forwarder.backlog.held_bytes == 9
+    senders[0].go_on(octets[9:])
+    accept(receiver, 1)
+    assert small.outcome == Accepted()
+    # the rest of a batch that was released is ignored
+    senders[1].go_on(b"x")
+    send(senders[1], message("b"))
+    assert texts(receiver) == ["a", "b"]
+
+
+def test_batches_that_are_done_with_are_forgotten() -> None:
+    router = Router()
+    router.client().receiver("q", credit=10)
+    sender = splitting(router.client(), "q")
+    octets = batch(message("a"))
+    for end in (SendingLink.abort, lambda link: link.go_on(octets[9:])):
+        sender.send(octets[:9], message_format=BATCH_FORMAT, more=True)
+        assert len(router.forwarder.backlog.batches) == 1
+        end(sender)
+        assert len(router.forwarder.backlog.batches) == 0
