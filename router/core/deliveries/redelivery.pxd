@@ -25,3 +25,6 @@ cdef class Redelivery:
     cpdef int drop(self, Delivery delivery) except -1
     @cython.locals(code=int)
     cpdef bint handle_disposition(self, object core, Delivery delivery, DispositionFrame frame) except -1
+
+@cython.locals(sent=Delivery)
+cpdef bint awaits_outcome(Delivery delivery) except -1

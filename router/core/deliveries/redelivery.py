@@ -71,7 +71,7 @@ class Redelivery:
         count = end - start
         if (
             not delivery.outgoing_open
-            or not delivery.incoming_open
+            or not awaits_outcome(delivery)
             or count > MAX_BYTES
             or self.kept_bytes + count > self.limit_bytes
         ):
@@ -104,6 +104,12 @@ class Redelivery:
         if frame.settled or codes.ACCEPTED <= code <= codes.MODIFIED:
             self.drop(delivery)
         return False
+
+
+def awaits_outcome(delivery: Delivery) -> bool:
+    """Return whether the sender of a delivery, or of the batch it came in, awaits its outcome."""
+    sent = delivery if delivery.parent is None else delivery.parent
+    return sent.incoming_open
 
 
 def keeps_messages(address: Address) -> bool:
@@ -142,7 +148,7 @@ def _offer(redelivery: Redelivery, core: Core, delivery: Delivery, frame: Dispos
     if (
         not address.redelivers
         or _may_be_lost(delivery, frame)
-        or not delivery.incoming_open
+        or not awaits_outcome(delivery)
         or delivery.chunks is not None
         or len(tried) >= MAX_ATTEMPTS
     ):

@@ -139,9 +139,13 @@ class FartherReceivers:
 
     def _is_over(self, delivery: Delivery) -> bool:
         """Return whether a delivery's sender awaits no outcome; if so, drop its kept octets."""
-        if delivery.incoming_open:
+        if redelivery.awaits_outcome(delivery):
             return False
-        self._network.forwarder.redelivery.drop(delivery)
+        forwarder = self._network.forwarder
+        forwarder.redelivery.drop(delivery)
+        if delivery.parent is not None:
+            # so that the charge for its batch is released
+            forwarder.settlement.settle(delivery, RELEASED, b"")
         return True
 
     def tick(self) -> None:

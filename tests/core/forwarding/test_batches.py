@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import given, strategies as st
 
 from router.amqp.batches import BATCH_FORMAT
 from router.amqp.message import Data, Message, Properties, encode_message
@@ -18,7 +19,7 @@ from router.core.model.address import Producer
 from router.engine.account import BATCHES, DELIVERY_BYTES
 
 from support.in_memory import Client, ReceivingLink, Router, Sending, SendingLink
-from support.waypoints import message, texts
+from support.waypoints import message, text_of, texts
 
 REJECTED = Rejected(Error(Symbol("x:y"), description="why"))
 
@@ -174,6 +175,37 @@ def test_if_the_receiver_is_lost_some_messages_may_have_been_delivered() -> None
     accept(receiver, 1)
     receiving.lose()
     assert sending.outcome == Modified(delivery_failed=True)
+    assert charged(client) == 0
+
+
+def test_what_one_receiver_releases_another_gets() -> None:
+    router = Router([AddressRule(True, "q", "closest")])
+    first = router.client().receiver("q", credit=1)
+    client = router.client()
+    sender = splitting(client, "q")
+    second = router.client().receiver("q", credit=0)
+    sending = send(sender, message("a"))
+    second.grant(1)
+    settle(first, Released())
+    assert texts(second) == ["a"]
+    accept(second, 1)
+    assert sending.outcome == Accepted()
+    assert router.forwarder.redelivery.kept_bytes == 0
+    assert charged(client) == 0
+
+
+def test_what_is_released_after_the_sender_has_gone_is_not_sent_again() -> None:
+    router = Router([AddressRule(True, "q", "closest")])
+    first = router.client().receiver("q", credit=1)
+    client = router.client()
+    sender = splitting(client, "q")
+    second = router.client().receiver("q", credit=0)
+    send(sender, message("a"))
+    client.lose()
+    second.grant(1)
+    settle(first, Released())
+    assert texts(second) == []
+    assert router.forwarder.redelivery.kept_bytes == 0
     assert charged(client) == 0
 
 
@@ -416,3 +448,49 @@ def test_batches_that_are_done_with_are_forgotten() -> None:
         assert len(router.forwarder.backlog.batches) == 1
         end(sender)
         assert len(router.forwarder.backlog.batches) == 0
+
+
+OUTCOMES = [Accepted(), Released(), Modified(delivery_failed=True), REJECTED]
+
+
+@given(st.data())
+def test_whatever_receivers_say_every_batch_gets_one_outcome(data: st.DataObject) -> None:
+    """Random batches to receivers with little credit, which settle in any order."""
+    router = Router([AddressRule(True, "q", data.draw(st.sampled_from(["balanced", "closest"])))])
+    receivers = [
+        router.client().receiver("q", credit=1) for _ in range(data.draw(st.integers(1, 3)))
+    ]
+    client = router.client()
+    sender = splitting(client, "q")
+    sizes = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=4))
+    names = [[f"{batch} {each}" for each in range(size)] for batch, size in enumerate(sizes)]
+    sendings = []
+    said: dict[str, Any] = {}
+    for batch_names in names:
+        while not sender.can_send():
+            settle_one(data, receivers, said)
+        sendings.append(send(sender, *map(message, batch_names)))
+    while not all(sending.is_over for sending in sendings):
+        settle_one(data, receivers, said)
+    for sending, batch_names in zip(sendings, names, strict=True):
+        states = [said[name] for name in batch_names]
+        worst = max(states, key=OUTCOMES.index)
+        if worst == Released() and Accepted() in states:
+            worst = Modified(delivery_failed=True)
+        assert sending.outcome == worst
+    assert charged(client) == 0
+    assert router.forwarder.backlog.held_bytes == 0
+
+
+def settle_one(data: st.DataObject, receivers: list[ReceivingLink], said: dict[str, Any]) -> None:
+    """Have a receiver settle its oldest message, and give it credit for another.
+
+    A message that is released or modified may go to another receiver; the last outcome counts.
+    """
+    able = [each for each in receivers if each.unsettled]
+    receiver = data.draw(st.sampled_from(able))
+    state = data.draw(st.sampled_from(OUTCOMES))
+    oldest = next(iter(receiver.unsettled.values()))
+    said[text_of(oldest.payload)] = state
+    settle(receiver, state)
+    receiver.grant(1)
