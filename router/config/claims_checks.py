@@ -6,30 +6,17 @@ See `router.config.checks`, which runs these checks. Whether keys can be used is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from router.config.mistakes import Data, Finding
 from router.config.model import Configuration
+from router.config.name_checks import check_names, unknown_name
 
 
 def _names(configuration: Configuration, _: Data) -> Iterator[Finding]:
-    keys = [each.name for each in configuration.shared_access_keys]
-    claims = [each.name for each in configuration.claims]
-    for entity, names in (("sharedAccessKey", keys), ("claims", claims)):
-        seen: dict[str, int] = {}
-        for index, name in enumerate(names):
-            if name is None:
-                yield Finding((entity, index, "name"), "is missing", "give a name")
-            elif name in seen:
-                yield Finding(
-                    (entity, index, "name"),
-                    f"is taken: {entity}[{seen[name]}] has the same name",
-                    "give another name",
-                    shown=True,
-                )
-            else:
-                seen[name] = index
+    yield from check_names("sharedAccessKey", (k.name for k in configuration.shared_access_keys))
+    yield from check_names("claims", (each.name for each in configuration.claims))
 
 
 def _missing_keys(configuration: Configuration, _: Data) -> Iterator[Finding]:
@@ -48,7 +35,8 @@ def _claims(configuration: Configuration, data: Data) -> Iterator[Finding]:
         taken: dict[str, str] = {}
         for name in each.shared_access_keys:
             if name not in keys:
-                yield _unknown("claims", index, "sharedAccessKeys", name, "sharedAccessKey", keys)
+                where = ("claims", index, "sharedAccessKeys")
+                yield unknown_name(where, name, "sharedAccessKey", keys)
                 continue
             first = taken.setdefault(keys[name].name_in_tokens, name)
             if first != name:
@@ -91,7 +79,8 @@ def _listeners(configuration: Configuration, _: Data) -> Iterator[Finding]:
         if listener.claims is None or not listener.serves_amqp:
             continue
         if listener.claims not in known:
-            yield _unknown("listener", index, "claims", listener.claims, "claims", known)
+            where = ("listener", index, "claims")
+            yield unknown_name(where, listener.claims, "claims", known)
         elif listener.role in ("inter-router", "edge"):
             yield Finding(
                 ("listener", index, "claims"),
@@ -99,14 +88,6 @@ def _listeners(configuration: Configuration, _: Data) -> Iterator[Finding]:
                 "remove it, or give the listener another role",
                 concerns=(("listener", index, "role"),),
             )
-
-
-def _unknown(
-    entity: str, index: int, key: str, name: str, of: str, known: Iterable[str | None]
-) -> Finding:
-    names = ", ".join(str(each) for each in known if each is not None)
-    allowed = f"known here: {names}" if names else f"add a [[{of}]]"
-    return Finding((entity, index, key), f"names {name}, but no [[{of}]] has that name", allowed)
 
 
 CLAIMS_CHECKS: Final = (_names, _missing_keys, _claims, _listeners)

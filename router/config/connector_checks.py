@@ -10,8 +10,8 @@ from typing import Final
 
 from router.config.mistakes import Data, Finding, Path
 from router.config.model import Configuration
+from router.config.name_checks import check_secret
 from router.config.scram import MECHANISMS as SCRAM
-from router.config.secret import SecretUnavailable
 from router.config.urls import parse_server_url
 
 
@@ -48,11 +48,7 @@ def _connector_sasl(configuration: Configuration, _: Data) -> Iterator[Finding]:
                     "give saslUsername and saslPassword, and PLAIN or SCRAM in saslMechanisms",
                     concerns=concerns,
                 )
-        if connector.sasl_password is not None:
-            try:
-                connector.sasl_password.reveal()
-            except SecretUnavailable as unavailable:
-                yield Finding((*here, "saslPassword"), f"is not available: {unavailable}")
+        yield from check_secret((*here, "saslPassword"), connector.sasl_password)
 
 
 def _connector_failover(configuration: Configuration, _: Data) -> Iterator[Finding]:

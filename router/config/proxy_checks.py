@@ -11,25 +11,16 @@ from typing import Final
 from router.config.http_checks import WEBSOCKET_ROLES
 from router.config.mistakes import Data, Finding, Path
 from router.config.model import Configuration
-from router.config.secret import SecretUnavailable
+from router.config.name_checks import check_names, check_secret, unknown_name
 
 
 def _proxies(configuration: Configuration, _: Data) -> Iterator[Finding]:
-    seen: dict[str, int] = {}
+    yield from check_names("proxyProfile", (each.name for each in configuration.proxy_profiles))
     for index, proxy in enumerate(configuration.proxy_profiles):
         here: Path = ("proxyProfile", index)
-        for key, value in (("name", proxy.name), ("host", proxy.host), ("port", proxy.port)):
+        for key, value in (("host", proxy.host), ("port", proxy.port)):
             if value is None:
                 yield Finding((*here, key), "is missing", f"give the proxy a {key}")
-        if proxy.name in seen:
-            yield Finding(
-                (*here, "name"),
-                f"is taken: proxyProfile[{seen[proxy.name]}] has the same name",
-                "give another name",
-                shown=True,
-            )
-        elif proxy.name is not None:
-            seen[proxy.name] = index
         if (proxy.username is None) != (proxy.password is None):
             missing = "username" if proxy.username is None else "password"
             yield Finding(
@@ -45,11 +36,7 @@ def _proxies(configuration: Configuration, _: Data) -> Iterator[Finding]:
                 "give a name without a colon",
                 shown=True,
             )
-        if proxy.password is not None:
-            try:
-                proxy.password.reveal()
-            except SecretUnavailable as unavailable:
-                yield Finding((*here, "password"), f"is not available: {unavailable}")
+        yield from check_secret((*here, "password"), proxy.password)
 
 
 def _used(configuration: Configuration, _: Data) -> Iterator[Finding]:
@@ -57,16 +44,8 @@ def _used(configuration: Configuration, _: Data) -> Iterator[Finding]:
     for index, connector in enumerate(configuration.connectors):
         here: Path = ("connector", index)
         if connector.proxy_profile is not None and connector.proxy_profile not in names:
-            allowed = (
-                f"known here: {', '.join(names)}"
-                if names
-                else "there is no proxyProfile yet: add one"
-            )
-            yield Finding(
-                (*here, "proxyProfile"),
-                f"names {connector.proxy_profile}, which is no proxyProfile",
-                allowed,
-            )
+            where = (*here, "proxyProfile")
+            yield unknown_name(where, connector.proxy_profile, "proxyProfile", names)
         if connector.web_socket_path is None:
             continue
         if connector.ssl_upgrade:

@@ -6,27 +6,16 @@ checked in `router.net.tls.checking`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
 from router.config.mistakes import Data, Finding
 from router.config.model import Configuration
+from router.config.name_checks import check_names, unknown_name
 
 
 def _profile_names(configuration: Configuration, _: Data) -> Iterator[Finding]:
-    seen: dict[str, int] = {}
-    for index, profile in enumerate(configuration.ssl_profiles):
-        if profile.name is None:
-            yield Finding(("sslProfile", index, "name"), "is missing", "give the profile a name")
-        elif profile.name in seen:
-            yield Finding(
-                ("sslProfile", index, "name"),
-                f"is taken: sslProfile[{seen[profile.name]}] has the same name",
-                "give another name",
-                shown=True,
-            )
-        else:
-            seen[profile.name] = index
+    yield from check_names("sslProfile", (each.name for each in configuration.ssl_profiles))
 
 
 def _used_profiles(configuration: Configuration, _: Data) -> Iterator[Finding]:
@@ -38,7 +27,7 @@ def _used_profiles(configuration: Configuration, _: Data) -> Iterator[Finding]:
         for key, name in used:
             profile = profiles.get(name)
             if profile is None:
-                yield _unknown("listener", index, key, name, profiles)
+                yield unknown_name(("listener", index, key), name, "sslProfile", profiles)
             elif profile.cert_file is None:
                 yield Finding(
                     ("listener", index, key),
@@ -73,7 +62,8 @@ def _used_profiles(configuration: Configuration, _: Data) -> Iterator[Finding]:
     for index, connector in enumerate(configuration.connectors):
         profile = profiles.get(connector.ssl_profile)
         if connector.ssl_profile is not None and profile is None:
-            yield _unknown("connector", index, "sslProfile", connector.ssl_profile, profiles)
+            where = ("connector", index, "sslProfile")
+            yield unknown_name(where, connector.ssl_profile, "sslProfile", profiles)
         elif connector.sasl_mechanisms == ("EXTERNAL",) and (
             profile is None or profile.cert_file is None
         ):
@@ -83,14 +73,6 @@ def _used_profiles(configuration: Configuration, _: Data) -> Iterator[Finding]:
                 "give an sslProfile with a certFile, or add other mechanisms",
                 concerns=(("connector", index, "sslProfile"),),
             )
-
-
-def _unknown(
-    entity: str, index: int, key: str, name: str | None, profiles: Mapping[str | None, object]
-) -> Finding:
-    known = ", ".join(str(each) for each in profiles if each is not None)
-    allowed = f"known here: {known}" if known else "there is no sslProfile yet: add one"
-    return Finding((entity, index, key), f"names {name}, which is no sslProfile", allowed)
 
 
 def _need_profile(configuration: Configuration, data: Data) -> Iterator[Finding]:

@@ -43,11 +43,11 @@ def test_what_fits(text: str) -> None:
         ),
         (
             '[[connector]]\nproxyProfile = "p"',
-            "connector[0].proxyProfile: names p, which is no proxyProfile; there is no",
+            "connector[0].proxyProfile: names p, which does not exist; there is no",
         ),
         (
             f'{PROXY}[[connector]]\nproxyProfile = "q"',
-            "connector[0].proxyProfile: names q, which is no proxyProfile; known here: p",
+            "connector[0].proxyProfile: names q, which does not exist; known here: p",
         ),
         (
             f'{SECURED}webSocketPath = "/"\nsslUpgrade = true',

@@ -49,7 +49,7 @@ def test_what_fits_together(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "mistake"),
     [
-        ("[[sslProfile]]", "sslProfile[3].name: is missing; give the profile a name"),
+        ("[[sslProfile]]", "sslProfile[3].name: is missing; give the sslProfile a name"),
         (
             '[[sslProfile]]\nname = "own"',
             (
@@ -60,14 +60,14 @@ def test_what_fits_together(text: str) -> None:
         (
             '[[listener]]\nsslProfile = "none"',
             (
-                "listener[0].sslProfile: names none, which is no sslProfile; known here: own, "
+                "listener[0].sslProfile: names none, which does not exist; known here: own, "
                 "both, trust"
             ),
         ),
         (
             '[[connector]]\nsslProfile = "none"',
             (
-                "connector[0].sslProfile: names none, which is no sslProfile; known here: own, "
+                "connector[0].sslProfile: names none, which does not exist; known here: own, "
                 "both, trust"
             ),
         ),
@@ -96,7 +96,7 @@ def test_what_fits_together(text: str) -> None:
         (
             '[[listener]]\nsslProfile = "own"\nsniSslProfiles = ["both", "none"]',
             (
-                "listener[0].sniSslProfiles: names none, which is no sslProfile; known here: own, "
+                "listener[0].sniSslProfiles: names none, which does not exist; known here: own, "
                 "both, trust"
             ),
         ),
