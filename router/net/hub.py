@@ -201,7 +201,9 @@ class Hub(Generic[AnyPump]):
         """Check the timers of all connections, some in each turn; yield between turns."""
         self.begin_turn()
         self._last_check = self.turn.now
-        self.expire()
+        # connections are checked even if something before fails each time
+        with self.guarded("expiry"):
+            self.expire()
         # a heartbeat is due after half of the peer's time-out, and must be sent before its end
         tick_s = TICK_S
         end = self.turn.now + SLICE_S

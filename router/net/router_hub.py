@@ -233,13 +233,15 @@ class RouterHub(Hub["RouterPump"]):
         if suspended.next_expiry and suspended.next_expiry <= self.turn.now:
             suspended.expire(self.forwarder)
         for callback in self.timer_callbacks:
-            callback(self.turn.now)
+            with self.guarded("a timer"):
+                callback(self.turn.now)
 
     def tidy(self) -> None:
         """Do periodic work, and return the memory of closed connections to the system."""
         now = self.turn.now
         for callback in self.tidy_callbacks:
-            callback(now)
+            with self.guarded("periodic work"):
+                callback(now)
         if any(counters.is_removed for counters in self.connection_counters):
             self.forget_counters()
         kept_bytes = self.turn.ledger.total + self.forwarder.backlog.held_bytes

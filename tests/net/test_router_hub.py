@@ -203,18 +203,22 @@ async def test_deferred_work_that_fails_ends_nothing_else() -> None:
     assert (line["work"], line["exc_info"]) == ("deferred work", True)
 
 
-async def test_a_timer_callback_that_fails_is_called_again() -> None:
+async def test_a_timer_callback_that_fails_is_called_again_and_so_is_all_else() -> None:
     with capture_logs() as logs:
         async with (
             running_node(survives_defects=True) as running,
             dialled(running.address) as peer,
         ):
             failing = Failing()
-            running.node.hub.timer_callbacks.append(failing.tick)
+            others: list[float] = []
+            running.node.hub.timer_callbacks += [failing.tick, others.append]
             for _ in range(2):
                 failing.tried = trio.Event()
                 await failing.tried.wait()
-            await peer.begin()
+            assert others
+            await peer.begin(idle_time_out=1000)
+            # a heartbeat, which connections send when their timers are checked
+            assert await peer.octets(8) == bytes([0, 0, 0, 8, 2, 0, 0, 0])
     lines = [each for each in logs if each["event"] == "work failed"]
     assert len(lines) >= 2
-    assert lines[0]["work"] == "the check of timers"
+    assert lines[0]["work"] == "a timer"
