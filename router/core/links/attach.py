@@ -209,6 +209,7 @@ def _accept_receiver(forwarder: Core, link: OutgoingLink, holder: Link | None) -
     )
     consumer.side = forwarder.network.side_of(connection)
     azure_clients.give_long_tags(link)
+    consumer.needs_header = azure_clients.needs_header(link)
     link.owner = consumer
     link.outcome_terms = agreed
     resumed = resuming.resume_terminus(forwarder, link, holder, address)

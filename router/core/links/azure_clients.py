@@ -82,3 +82,11 @@ def give_long_tags(link: OutgoingLink) -> None:
     """
     if node_of(link.session.connection) is not None:
         link.own_tag_bytes = LOCK_BYTES
+
+
+def needs_header(link: OutgoingLink) -> bool:
+    """Return whether messages without a header get one: if the link's connection has `$cbs`.
+
+    Azure's Java client of Service Bus cannot read a message without a header.
+    """
+    return node_of(link.session.connection) is not None
