@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from router.amqp.message import AmqpValue, Header, Message, encode_message
@@ -50,7 +52,7 @@ def test_so_does_one_that_has_waited() -> None:
     ],
     ids=["header", "malformed", "format"],
 )
-def test_others_are_left_as_they_are(octets: bytes, fields: dict[str, int]) -> None:
+def test_others_are_left_as_they_are(octets: bytes, fields: dict[str, Any]) -> None:
     sender, receiver = pair(Claimant(Router(), Verifier()), credit=1)
     sender.send(octets, **fields)
     assert receiver.take() == octets
