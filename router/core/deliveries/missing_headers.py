@@ -1,7 +1,7 @@
 """Header sections for receivers that fail without one.
 
 A header may be omitted, and its fields then have their defaults (section 3.2.1). But the Java
-client of Azure Service Bus stops to receive at a message without a header, since Azure always sends
+client of Azure Service Bus stops receiving at a message without a header, since Azure always sends
 one. So on connections with a `$cbs` node the router puts a header with these defaults before
 messages that have none (`router.core.links.azure_clients`).
 """
