@@ -13,7 +13,7 @@ SHELL := /bin/sh
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .PHONY: help run demo-network test test-all test-quick test-compiled test-interpreted test-pythons test-oldest lint format coverage \
-        soak bench bench-telemetry bench-tls bench-attacks bench-pipeline costs simulate-large dispatch-suite fuzz fuzz-atheris hoard sanitize model docs figures clean coverage-floor env fe2o3 env-test env-dev env-pipeline demo-pipeline spark env-asan env-fuzz interop ldap prometheus brokers jms
+        soak bench bench-telemetry bench-tls bench-attacks bench-pipeline costs simulate-large dispatch-suite fuzz fuzz-atheris hoard sanitize model docs figures clean coverage-floor env fe2o3 env-test env-dev env-pipeline demo-pipeline spark env-asan env-fuzz interop ldap prometheus brokers jms azure
 
 # Passed on: `make run ARGS="--config my.toml"`, `make test PYTEST_ARGS="-k credit"`.
 ARGS ?=
@@ -67,7 +67,7 @@ env-fuzz:
 	@$(ENVIRONMENT) .venv-fuzz --build editable --extra fuzz
 
 # The peers written in JavaScript, Java and Go that interop tests talk to, a browser, and a directory.
-interop: tests/interop/node_modules/.package-lock.json jms .peers/go-amqp ldap
+interop: tests/interop/node_modules/.package-lock.json jms azure .peers/go-amqp ldap
 	@sh deploy/build/require.sh chromium=chromium
 
 # It builds for minutes, so the suite does without. Start a router first.
@@ -80,7 +80,11 @@ fe2o3: ## what messages take that a client in Rust (fe2o3-amqp) sends through th
 
 # Qpid JMS and all that it needs.
 jms:
-	@sh deploy/build/jms.sh
+	@sh deploy/build/jars.sh .jms tests/interop/jms/pom.xml "Qpid JMS"
+
+# The Java SDKs of Azure and all that they need.
+azure:
+	@sh deploy/build/jars.sh .azure tests/interop/azure_java/pom.xml "Azure's SDKs for Java"
 
 # The LDAP server that router_auth_ldap is tried with.
 ldap:
@@ -256,5 +260,5 @@ docs: env-dev ## write the generated reference pages again
 
 clean: ## remove every environment and cache
 	@rm -rf .venv* build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.* \
-	    htmlcov tests/interop/node_modules .prometheus .brokers .jms .peers
+	    htmlcov tests/interop/node_modules .prometheus .brokers .jms .azure .peers
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -66,6 +66,7 @@ cdef class IncomingLink(Link):
     cdef public unsigned int announced_at
     cdef public bint drain_unanswered
     cdef public int side
+    cdef public bytes returned_as
 
     cpdef bint overdraws(self) except -1
     @cython.locals(used=cython.longlong)
@@ -85,6 +86,7 @@ cdef class OutgoingLink(Link):
     cdef public unsigned long long greatest_mirrored
     cdef public set long_tags
     cdef public int own_tag_bytes
+    cdef public bint omits_errors
     cdef public object outcome_terms
 
     @cython.locals(credit=cython.longlong, start=cython.uint)

@@ -172,6 +172,8 @@ class IncomingLink(Link):
         self.drain_unanswered = False
         # for the core: where its peer is in a network of routers; kept when `owner` is gone
         self.side = 0
+        # for the core: the rejected outcome that the peer gets in place of released and modified
+        self.returned_as: bytes | None = None
 
     def overdraws(self) -> bool:
         """Grant one credit from the link's overdraft; return False if the overdraft is used up.
@@ -235,6 +237,8 @@ class OutgoingLink(Link):
         # the length of the tags that are made for its deliveries, in place of the sender's; 0 to
         # keep the sender's tags
         self.own_tag_bytes = 0
+        # for the core: the peer's rejections are settled without their errors
+        self.omits_errors = False
         # for the core: what was agreed about outcomes; None for the defaults
         self.outcome_terms: Any = None
 

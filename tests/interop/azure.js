@@ -1,10 +1,10 @@
-// The JavaScript SDKs of Azure: `node azure.js MODE CONNECTION_STRING ADDRESS`. Tells what happened in JSON lines.
+// The JavaScript SDKs of Azure: `node azure.js MODE CONNECTION_STRING ADDRESS [OFFSET]`. Tells what happened in JSON lines.
 'use strict';
 
 const { ServiceBusClient } = require('@azure/service-bus');
-const { EventHubProducerClient } = require('@azure/event-hubs');
+const { EventHubConsumerClient, EventHubProducerClient } = require('@azure/event-hubs');
 
-const [, , mode, text, address] = process.argv;
+const [, , mode, text, address, offset] = process.argv;
 const options = { retryOptions: { maxRetries: 0, timeoutInMs: 10000 } };
 if (process.env.OVER_WEBSOCKET) {
   options.webSocketOptions = { webSocket: require('ws') };
@@ -12,6 +12,10 @@ if (process.env.OVER_WEBSOCKET) {
 
 function tell(what, value) {
   process.stdout.write(`${JSON.stringify({ what, value })}\n`);
+}
+
+function told(error) {
+  return `${error.code} ${error.message}`;
 }
 
 async function exchange() {
@@ -34,6 +38,71 @@ async function exchange() {
   await client.close();
 }
 
+// What the sender hears of each outcome, where there is no other receiver.
+async function outcomes() {
+  const client = new ServiceBusClient(text, options);
+  const sender = client.createSender(address);
+  const receiver = client.createReceiver(address);
+  const settle = {
+    abandon: (message) => receiver.abandonMessage(message),
+    defer: (message) => receiver.deferMessage(message),
+    'dead-letter': (message) => receiver.deadLetterMessage(message, { deadLetterReason: 'too blue' }),
+  };
+  for (const [what, act] of Object.entries(settle)) {
+    const coming = receiver.receiveMessages(1, { maxWaitTimeInMs: 10000 });
+    const sent = sender.sendMessages({ body: what, messageId: what }).then(() => 'sent', told);
+    const [message] = await coming;
+    await act(message);
+    tell(what, await sent);
+  }
+  await client.close();
+}
+
+// One receiver abandons a message, and another gets it.
+async function again() {
+  const client = new ServiceBusClient(text, options);
+  const sender = client.createSender(address);
+  const met = new Set();
+  let abandoned = null;
+  for (const number of [0, 1]) {
+    // the router has no locks that could be renewed
+    const receiver = client.createReceiver(address, { maxAutoLockRenewalDurationInMs: 0 });
+    receiver.subscribe(
+      {
+        processMessage: async (message) => {
+          if (message.body === 'warm') {
+            met.add(number);
+          } else if (abandoned === null) {
+            abandoned = number;
+            await receiver.abandonMessage(message);
+            return;
+          } else {
+            tell('again', [message.body, message.messageId, abandoned !== number]);
+          }
+          await receiver.completeMessage(message);
+        },
+        processError: async ({ error }) => tell('failed', told(error)),
+      },
+      { autoCompleteMessages: false, maxConcurrentCalls: 2 },
+    );
+  }
+  // both have room for one more then
+  while (met.size < 2) {
+    await sender.sendMessages({ body: 'warm', messageId: 'warm' });
+  }
+  await sender.sendMessages({ body: 'hello', messageId: 'm1' });
+  tell('sent', true);
+  await client.close();
+}
+
+async function batch() {
+  const client = new ServiceBusClient(text, options);
+  const sender = client.createSender(address);
+  await sender.sendMessages([{ body: 'one' }, { body: 'two' }]);
+  tell('sent', true);
+  await client.close();
+}
+
 async function hub() {
   const producer = new EventHubProducerClient(text, address, options);
   tell('hub', (await producer.getEventHubProperties()).partitionIds);
@@ -41,10 +110,36 @@ async function hub() {
   await producer.close();
 }
 
-({ exchange, hub })[mode]().then(
+// The two events after an offset, or the error.
+async function consume() {
+  const consumer = new EventHubConsumerClient('$Default', text, address, options);
+  const events = [];
+  await new Promise((resolve) => {
+    consumer.subscribe(
+      '0',
+      {
+        processEvents: async (more) => {
+          events.push(...more.map((event) => `${event.body}@${event.offset}`));
+          if (events.length >= 2) {
+            resolve();
+          }
+        },
+        processError: async (error) => {
+          tell('failed', told(error));
+          resolve();
+        },
+      },
+      { startPosition: { offset }, maxBatchSize: 2, maxWaitTimeInSeconds: 1 },
+    );
+  });
+  tell('events', events);
+  await consumer.close();
+}
+
+({ exchange, outcomes, again, batch, hub, consume })[mode]().then(
   () => process.exit(0),
   (error) => {
-    tell('failed', `${error.code} ${error.message}`);
+    tell('failed', told(error));
     process.exit(0);
   },
 );

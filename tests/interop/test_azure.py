@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from typing import Any
 
 import pytest
@@ -21,19 +18,23 @@ from azure.servicebus import (
 )
 from azure.servicebus.exceptions import ServiceBusAuthenticationError, ServiceBusError
 
+from support.azure_peers import (
+    KEY,
+    KEYS,
+    LISTENERS,
+    PATIENCE_S,
+    WEB,
+    said_by_node,
+    secured,
+    text_for,
+)
 from support.certificates import Authority
 from support.configuring import entity
 from support.proton_peers import ProtonPeers
-from support.rhea_peers import FOLDER, require_rhea
 from support.routers import RouterProcess, StartRouter
-from support.tls_peers import listener, profile
+from support.tls_peers import listener
 
-PATIENCE_S = 30
-KEY = "c2VjcmV0"
-CLAIMS = '[router]\nunsupportedFilters = "ignore"\n'
-CLAIMS += entity("sharedAccessKey", name="all", keyName="Root", key=KEY)
-CLAIMS += entity("sharedAccessKey", name="listen", key="listen-key", rights=["Listen"])
-CLAIMS += entity("claims", name="tokens", sharedAccessKeys=["all", "listen"])
+CLAIMS = '[router]\nunsupportedFilters = "ignore"\n' + KEYS
 CLAIMS += entity("exchange", name="hub", address="hub")
 CLAIMS += entity(
     "binding",
@@ -41,17 +42,7 @@ CLAIMS += entity(
     bindingKey="#",
     nextHopAddress="hub/ConsumerGroups/$Default/Partitions/0",
 )
-WEB = {"http": True, "websockets": True}
-PLAIN = CLAIMS + listener("plain", claims="tokens") + listener("open")
-
-
-def text_for(router: RouterProcess, *, name: str = "Root", key: str = KEY) -> str:
-    """Return a connection string for a router without TLS."""
-    host, port = router.addresses[0]
-    return (
-        f"Endpoint=sb://{host}:{port};SharedAccessKeyName={name};SharedAccessKey={key};"
-        "UseDevelopmentEmulator=true"
-    )
+PLAIN = CLAIMS + LISTENERS
 
 
 @pytest.fixture
@@ -93,12 +84,6 @@ def test_service_bus(claimed: RouterProcess, beside: Callable[..., Any], address
     exchange(client, beside, address)
 
 
-def secured_by(authority: Authority, **more: Any) -> str:
-    """Return a configuration with claims, of a listener with TLS."""
-    own = profile("own", authority.issue("localhost", "127.0.0.1"))
-    return PLAIN + own + listener("secured", claims="tokens", sslProfile="own", **more)
-
-
 def through_tls(port: int, authority: Authority, transport: TransportType) -> ServiceBusClient:
     """Return a client that trusts only this authority."""
     return ServiceBusClient.from_connection_string(
@@ -113,7 +98,7 @@ def through_tls(port: int, authority: Authority, transport: TransportType) -> Se
 def test_service_bus_with_tls(
     routers: StartRouter, authority: Authority, beside: Callable[..., Any], address: str
 ) -> None:
-    router = routers(secured_by(authority))
+    router = routers(PLAIN + secured(authority))
     client = through_tls(router.addresses[2][1], authority, TransportType.Amqp)
     exchange(client, beside, address)
 
@@ -136,7 +121,7 @@ def test_service_bus_over_a_websocket(
 def test_service_bus_over_a_websocket_with_tls(
     routers: StartRouter, authority: Authority, beside: Callable[..., Any], address: str
 ) -> None:
-    router = routers(secured_by(authority, **WEB))
+    router = routers(PLAIN + secured(authority, **WEB))
     [(_, port)] = router.http_addresses
     client = through_tls(port, authority, TransportType.AmqpOverWebsocket)
     exchange(client, beside, address)
@@ -199,24 +184,6 @@ def test_event_hubs(claimed: RouterProcess, proton: ProtonPeers) -> None:
     assert bodies == ["event"]
 
 
-def said_by_node(mode: str, text: str, address: str, **variables: str) -> dict[str, object]:
-    """Return what the SDKs in JavaScript tell of an exchange."""
-    node = require_rhea()
-    if not (FOLDER / "node_modules" / "@azure").is_dir():
-        pytest.skip("the SDKs of Azure in JavaScript are missing (run `make interop`)")
-    done = subprocess.run(
-        [node, "azure.js", mode, text, address],
-        cwd=FOLDER,
-        env={**os.environ, **variables},
-        capture_output=True,
-        text=True,
-        timeout=2 * PATIENCE_S,
-        check=True,
-    )
-    told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    return {each["what"]: each["value"] for each in told}
-
-
 def test_service_bus_in_javascript(claimed: RouterProcess, address: str) -> None:
     said = said_by_node("exchange", text_for(claimed), address)
     assert said["received"] == "hello"
@@ -230,10 +197,10 @@ def test_service_bus_in_javascript_with_tls(
 ) -> None:
     variables = {"NODE_EXTRA_CA_CERTS": str(authority.ca_file)}
     if transport == "tls":
-        router = routers(secured_by(authority))
+        router = routers(PLAIN + secured(authority))
         port = router.addresses[2][1]
     else:
-        router = routers(secured_by(authority, **WEB))
+        router = routers(PLAIN + secured(authority, **WEB))
         [(_, port)] = router.http_addresses
         variables["OVER_WEBSOCKET"] = "yes"
     text = f"Endpoint=sb://localhost:{port};SharedAccessKeyName=Root;SharedAccessKey={KEY}"
@@ -250,6 +217,104 @@ def test_a_hub_has_properties_in_javascript(claimed: RouterProcess, address: str
 def test_a_wrong_key_in_javascript(claimed: RouterProcess, address: str) -> None:
     said = said_by_node("exchange", text_for(claimed, key="wrong"), address)
     assert "UnauthorizedAccess" in str(said["failed"]) or "401" in str(said["failed"])
+
+
+def client_of(router: RouterProcess) -> ServiceBusClient:
+    """Return a client in Python that does not try anything twice."""
+    return ServiceBusClient.from_connection_string(text_for(router), retry_total=0)
+
+
+def taken(receiver: ServiceBusReceiver) -> ServiceBusReceivedMessage:
+    """Return the next message."""
+    [message] = receiver.receive_messages(max_message_count=1, max_wait_time=PATIENCE_S)
+    return message
+
+
+@pytest.mark.spec("G1.3-3", "G1.4-7")
+def test_what_one_receiver_abandons_another_gets(claimed: RouterProcess, address: str) -> None:
+    client = client_of(claimed)
+    with (
+        client,
+        # which have credit as soon as they are attached
+        client.get_queue_receiver(address, prefetch_count=5) as one,
+        client.get_queue_receiver(address, prefetch_count=5) as other,
+        client.get_queue_sender(address) as sender,
+        ThreadPoolExecutor() as pool,
+    ):
+        receivers: dict[Future[ServiceBusReceivedMessage], ServiceBusReceiver] = {
+            pool.submit(taken, each): each for each in (one, other)
+        }
+        sent = pool.submit(sender.send_messages, ServiceBusMessage("hello", message_id="m1"))
+        first = next(as_completed(receivers, PATIENCE_S))
+        assert not sent.done()
+        receivers.pop(first).abandon_message(first.result())
+        [(second, receiver)] = receivers.items()
+        message = second.result(PATIENCE_S)
+        assert (str(message), message.message_id) == ("hello", "m1")
+        receiver.complete_message(message)
+        sent.result(PATIENCE_S)
+
+
+def test_what_the_only_receiver_abandons_it_gets_again_from_the_sender(
+    claimed: RouterProcess, beside: Callable[..., Any], address: str
+) -> None:
+    text = text_for(claimed)
+    client = ServiceBusClient.from_connection_string(text, retry_total=1)
+    with (
+        client,
+        client.get_queue_receiver(address) as receiver,
+        client.get_queue_sender(address) as sender,
+    ):
+        beside(sender.send_messages, ServiceBusMessage("hello", message_id="m1"))
+        first = taken(receiver)
+        receiver.abandon_message(first)
+        again = taken(receiver)
+        assert (str(again), again.message_id) == (str(first), "m1")
+        receiver.complete_message(again)
+
+
+@pytest.mark.spec("G1.3-2")
+@pytest.mark.parametrize(
+    ("settle", "said"),
+    [
+        (ServiceBusReceiver.abandon_message, "com.microsoft:server-busy"),
+        (ServiceBusReceiver.defer_message, "com.microsoft:server-busy"),
+        (ServiceBusReceiver.dead_letter_message, "com.microsoft:dead-letter"),
+    ],
+    ids=["abandon", "defer", "dead-letter"],
+)
+def test_the_sender_hears_of_the_only_receiver_s_outcome(
+    claimed: RouterProcess, address: str, settle: Callable[..., None], said: str
+) -> None:
+    client = client_of(claimed)
+    with (
+        client,
+        client.get_queue_receiver(address) as receiver,
+        client.get_queue_sender(address) as sender,
+        ThreadPoolExecutor() as pool,
+    ):
+        sent = pool.submit(sender.send_messages, ServiceBusMessage("hello"))
+        settle(receiver, taken(receiver))
+        with pytest.raises(ServiceBusError, match=said):
+            sent.result(PATIENCE_S)
+
+
+def test_what_one_receiver_abandons_another_gets_in_javascript(
+    claimed: RouterProcess, address: str
+) -> None:
+    said = said_by_node("again", text_for(claimed), address)
+    assert said == {"again": ["hello", "m1", True], "sent": True}
+
+
+def test_the_sender_hears_of_the_outcome_in_javascript(
+    claimed: RouterProcess, address: str
+) -> None:
+    said = said_by_node("outcomes", text_for(claimed), address)
+    assert "received a 'released' disposition" in said["abandon"]
+    assert "received a 'released' disposition" in said["defer"]
+    # it shows nothing of the error's condition, and there is no description
+    assert said["dead-letter"] == "GeneralError null"
+    assert "failed" not in said
 
 
 def test_a_batch_of_service_bus_arrives_as_single_messages(
@@ -293,3 +358,14 @@ def test_a_batch_of_event_hubs_arrives_as_single_events(
         for event in events:
             assert event.message.annotations == {"x-opt-partition-key": "k"}
         proton.until(sent.done, "the batch is accepted")
+
+
+def test_a_batch_in_javascript_arrives_as_single_messages(
+    claimed: RouterProcess, proton: ProtonPeers, address: str
+) -> None:
+    receiver = proton.connect(claimed.url(listener=1)).receiver(address, 10)
+    with ThreadPoolExecutor() as pool:
+        told = pool.submit(said_by_node, "batch", text_for(claimed), address)
+        proton.until(told.done, "JavaScript has sent one")
+        assert told.result() == {"sent": True}
+    assert receiver.bodies() == [b'"one"', b'"two"']

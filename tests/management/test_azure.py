@@ -6,6 +6,7 @@ import pytest
 
 from router.amqp.message import AmqpValue, Message, Properties, decode_message, encode_message
 from router.amqp.performatives import Attach, Detach, Source, Target
+from router.core.links.cbs import MAX_TOKEN_CHARS
 from router.management import azure
 from router.management.requests import Refused, Request
 
@@ -19,6 +20,11 @@ def asked(operation: object, **properties: object) -> Request:
     return Request({"operation": operation, **properties}, None)
 
 
+def bringing(token: object, name: str = "hub") -> Request:
+    """Return a request for the properties of a hub that brings a token."""
+    return asked("READ", type=azure.HUB, name=name, security_token=token)
+
+
 @pytest.mark.parametrize(
     ("token", "request_", "is_allowed"),
     [
@@ -29,6 +35,12 @@ def asked(operation: object, **properties: object) -> Request:
         ("send:hub", asked("READ", type="router", name="hub"), False),
         ("send:hub", asked("UPDATE", type=azure.HUB, name="hub"), False),
         ("manage:hub", asked("QUERY"), False),
+        ("send:other", bringing("send:hub"), True),
+        ("send:other", bringing("send:secret", name="other"), True),
+        ("send:other", bringing("?"), False),
+        ("send:other", bringing(b"send:hub"), False),
+        pytest.param("send:other", bringing("send:hub" + MAX_TOKEN_CHARS * "x"), False, id="long"),
+        ("send:other", asked("QUERY", security_token="manage:"), False),
         ("manage:", asked("QUERY"), True),
         ("manage:$management", asked("UPDATE"), True),
     ],

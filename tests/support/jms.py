@@ -16,12 +16,15 @@ REQUIRED = "TRIOUTE_REQUIRE_INTEROP"
 PATIENCE_S = 120
 
 
-def require_jms() -> str:
-    """Return the path of Java; skip without it or Qpid JMS, or fail where that is required."""
+def require_java(jars: Path, client: str) -> str:
+    """Return the path of Java; skip without it or a client's jars, or fail where that is required.
+
+    `jars` is the folder where `make interop` puts the client.
+    """
     java = shutil.which("java")
-    if java is not None and shutil.which("javac") is not None and (JARS / "pom.xml").is_file():
+    if java is not None and shutil.which("javac") is not None and (jars / "pom.xml").is_file():
         return java
-    reason = "QPID JMS OR A JDK IS MISSING (run `make interop`): nothing is tried with it"
+    reason = f"{client} OR A JDK IS MISSING (run `make interop`): nothing is tried with it"
     if os.environ.get(REQUIRED) == "1":
         pytest.fail(f"{reason}, and {REQUIRED}=1 asks for it")
     pytest.skip(reason)
@@ -29,7 +32,8 @@ def require_jms() -> str:
 
 def jms(url: str, address: str, *what: str) -> list[str]:
     """Return the result of each operation of a JMS program; see `Peer.java`."""
-    command = [require_jms(), "-cp", f"{JARS}/*", str(PEER), url, address, *what]
+    java = require_java(JARS, "QPID JMS")
+    command = [java, "-cp", f"{JARS}/*", str(PEER), url, address, *what]
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()

@@ -141,6 +141,8 @@ def shown_certificate(port: int, authority: Authority) -> x509.Certificate:
 def trust_store(authority: Authority) -> Path:
     """Return a Java key store with the authority; its password is `STORE_PASSWORD`."""
     store = authority.folder / "trusted.p12"
+    if store.exists():
+        return store
     command = ["keytool", "-importcert", "-noprompt", "-file", str(authority.ca_file)]
     command += ["-keystore", str(store), "-storepass", STORE_PASSWORD, "-storetype", "PKCS12"]
     subprocess.run(command, check=True, capture_output=True)

@@ -279,8 +279,9 @@ class Claims:
         if name.startswith(ROUTERS_NAMES) and _DYNAMIC in name:
             is_allowed = self.has(right)
         elif name == MANAGEMENT_NODE:
-            # the management agent checks each request (`router.management`)
-            right, is_allowed = ANY, self.has(ANY)
+            # the management agent checks each request, which may bring a token of its own
+            # (`router.management.azure`)
+            return None
         elif name.startswith(ROUTERS_NAMES) and name.endswith(MANAGEMENT):
             right, is_allowed = MANAGE, self.may_manage()
         elif name.endswith(MANAGEMENT):

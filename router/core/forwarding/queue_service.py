@@ -13,6 +13,7 @@ from router.core.deliveries import (
     dead_letters,
     draining,
     max_message_size,
+    missing_headers,
     router_annotations,
     sides,
     trace_context,
@@ -165,7 +166,7 @@ class QueueService:
                 if unconfirmed_durable.refuse(self.core, delivery, head, 0, len(head)):
                     self.backlog.drop(delivery)
                     continue
-            if delivery.sample is not None or consumer.shows_passage:
+            if delivery.sample is not None or consumer.shows_passage or consumer.needs_header:
                 octets = self.annotated(consumer, delivery, bytes(delivery.chunks[0]))
                 self.backlog.replace_first(delivery, octets)
             session.begin_outgoing(link, delivery)
@@ -261,17 +262,17 @@ class QueueService:
             self.serve(consumer)
 
     def annotated(self, consumer: Consumer, delivery: Delivery, octets: bytes) -> bytes:
-        """Return a message with the annotations that the router adds for this consumer.
+        """Return a message with all that the router adds for this consumer.
 
         `octets` must contain the message's header and all its annotations.
         """
         if delivery.sample is not None and self.note_leaving(consumer, delivery):
             octets = trace_context.write(delivery, octets)
-        return (
-            router_annotations.with_annotations(consumer, delivery, octets)
-            if consumer.shows_passage
-            else octets
-        )
+        if consumer.shows_passage:
+            octets = router_annotations.with_annotations(consumer, delivery, octets)
+        if consumer.needs_header:
+            octets = missing_headers.with_header(consumer, delivery, octets)
+        return octets
 
     def note_leaving(self, consumer: Consumer, delivery: Delivery) -> bool:
         """Record that a sampled delivery leaves; return whether to send its trace context along."""

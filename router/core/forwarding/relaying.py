@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from router.amqp.reading import TransferFrame
 from router.core.deliveries import (
     max_message_size,
+    missing_headers,
     router_annotations,
     trace_context,
     unconfirmed_durable,
@@ -81,7 +82,7 @@ class Relay:
         ):
             session.begin_outgoing(link, delivery)
             consumer.address.counters.egress += 1
-            if delivery.sample is not None or consumer.shows_passage:
+            if delivery.sample is not None or consumer.shows_passage or consumer.needs_header:
                 self._write(session, link, delivery, self._annotated(consumer, delivery, frame))
             else:
                 self._write(session, link, delivery, frame)
@@ -89,12 +90,14 @@ class Relay:
     def _annotated(
         self, consumer: Consumer, delivery: Delivery, frame: TransferFrame
     ) -> TransferFrame:
-        """Return the first frame of a delivery with the annotations that the router adds."""
+        """Return the first frame of a delivery with all that the router adds."""
         if delivery.sample is not None and self.queues.note_leaving(consumer, delivery):
             payload = bytes(memoryview(frame.octets)[frame.payload_at : frame.end])
             frame = frame.with_payload(trace_context.write(delivery, payload))
         if consumer.shows_passage:
             frame = router_annotations.annotate_frame(consumer, delivery, frame)
+        if consumer.needs_header:
+            frame = missing_headers.complete_frame(consumer, delivery, frame)
         return frame
 
     def _write(

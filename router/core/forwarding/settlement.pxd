@@ -36,7 +36,7 @@ cdef class Settler:
     @cython.locals(session=Session, code=int, is_outcome=bint, was_told=bint)
     cdef void _told_second(self, Delivery delivery, DispositionFrame frame, Py_ssize_t count) except *
     cdef int _copy_settled(self, Delivery copy, DispositionFrame frame, Py_ssize_t count) except -1
-    @cython.locals(session=Session)
+    @cython.locals(link=OutgoingLink, session=Session)
     cdef int _settle_receiver(self, Delivery delivery, DispositionFrame frame, Py_ssize_t count) except -1
     @cython.locals(producer=Producer)
     cpdef int note_sender(self, IncomingLink link) except -1

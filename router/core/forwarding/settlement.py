@@ -80,7 +80,10 @@ class Settler:
         link = delivery.incoming
         session = link.session
         delivery.outcome = frame.state_code
-        if count == 0:
+        if link.returned_as is not None and codes.RELEASED <= frame.state_code <= codes.MODIFIED:
+            state = link.returned_as
+            session.send_state_to_sender(delivery, True, codes.REJECTED, state, 0, len(state))
+        elif count == 0:
             session.settle_with_code(delivery, frame.state_code)
         else:
             session.send_state_to_sender(
@@ -202,7 +205,10 @@ class Settler:
         """Settle a delivery with its receiver if the disposition has an outcome."""
         if codes.ACCEPTED <= frame.state_code <= codes.MODIFIED:
             self.outcomes.count_for_receiver(delivery, frame.state_code)
-            session = delivery.outgoing.session
+            link = delivery.outgoing
+            if link.omits_errors and frame.state_code == codes.REJECTED:
+                count = 0
+            session = link.session
             session.send_state_to_receiver(
                 delivery, True, frame.state_code, frame.octets, frame.state_at, count
             )
@@ -237,6 +243,8 @@ class Settler:
                 session.send_state_to_sender(delivery, False, code, state, 0, len(state))
             return
         self.outcomes.count_for_sender(delivery, code)
+        if link.returned_as is not None and codes.RELEASED <= code <= codes.MODIFIED:
+            code, state = codes.REJECTED, link.returned_as
         if state:
             session.send_state_to_sender(delivery, True, code, state, 0, len(state))
         else:

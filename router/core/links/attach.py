@@ -208,7 +208,8 @@ def _accept_receiver(forwarder: Core, link: OutgoingLink, holder: Link | None) -
         forwarder.sources.rejects_unconfirmed and remote.snd_settle_mode == SenderSettleMode.SETTLED
     )
     consumer.side = forwarder.network.side_of(connection)
-    azure_clients.give_long_tags(link)
+    azure_clients.settle_as_azure(link)
+    consumer.needs_header = azure_clients.needs_header(link)
     link.owner = consumer
     link.outcome_terms = agreed
     resumed = resuming.resume_terminus(forwarder, link, holder, address)
@@ -306,6 +307,7 @@ def _accept_sender(
     producer.checks_user_id = access is not None and access.checks_user_id
     producer.splits_batches = azure_clients.splits_batches(link)
     azure_clients.tolerate_overdraft(link)
+    link.returned_as = azure_clients.returned_as(link)
     if address is None and remote.source is not None:
         outcomes = remote.source.outcomes
         producer.lacks_rejected = bool(outcomes) and Rejected.NAME not in outcomes

@@ -13,6 +13,7 @@ from router.amqp.constants import ReceiverSettleMode
 from router.amqp.types import Symbol, ULong
 from router.core.addresses.table import address_name
 from router.core.links.cbs import node_of
+from router.core.model.router_outcomes import rejected
 from router.core.routers.names import MANAGEMENT
 
 if TYPE_CHECKING:
@@ -28,6 +29,10 @@ LOCK_BYTES: Final = 16
 AZURES_MAX_MESSAGE_BYTES: Final = 100 * 1024 * 1024
 # As with Azure, where larger messages are allowed only alone.
 MAX_BATCH_BYTES: Final = 1024 * 1024
+_SECOND: Final = ReceiverSettleMode.SECOND
+_RETURNED: Final = rejected(
+    "com.microsoft:server-busy", "no receiver accepted or rejected the message; send it again"
+)
 
 
 def is_entity_management(connection: Connection, name: str) -> bool:
@@ -65,6 +70,18 @@ def settle_mode_for(link: IncomingLink) -> ReceiverSettleMode | None:
     return ReceiverSettleMode.FIRST if is_azures else None
 
 
+def returned_as(link: IncomingLink) -> bytes | None:
+    """Return what a sender gets in place of the outcomes released and modified; None: nothing else.
+
+    Azure's Python clients know only accepted and rejected, and wait forever after any other
+    outcome. Its error makes them send the message again, as their retry options say. They are known
+    by the rcv-settle-mode that they ask for, and by the `$cbs` node.
+    """
+    asks_for = link.remote_attach.rcv_settle_mode
+    is_python = node_of(link.session.connection) is not None and asks_for == _SECOND
+    return _RETURNED if is_python else None
+
+
 def max_message_size(access: Access) -> int:
     """Return the max-message-size for a peer's sender; 0 means that there is no limit.
 
@@ -94,10 +111,20 @@ def never_settles(link: OutgoingLink) -> bool:
     return "/consumergroups/" in name and "/partitions/" in name
 
 
-def give_long_tags(link: OutgoingLink) -> None:
-    """Send deliveries with tags of 16 octets, if the link's connection has a `$cbs` node.
+def settle_as_azure(link: OutgoingLink) -> None:
+    """Let deliveries be settled by clients of Azure, if the link's connection has a `$cbs` node.
 
-    Azure's clients read the tag of a message as the UUID of its lock.
+    Their tags have 16 octets, since the clients read them as UUIDs of locks. Rejections are settled
+    without their errors, since the JavaScript client takes these for failures to reject.
     """
     if node_of(link.session.connection) is not None:
         link.own_tag_bytes = LOCK_BYTES
+        link.omits_errors = True
+
+
+def needs_header(link: OutgoingLink) -> bool:
+    """Return whether messages without a header get one: if the link's connection has `$cbs`.
+
+    Azure's Java client of Service Bus cannot read a message without a header.
+    """
+    return node_of(link.session.connection) is not None

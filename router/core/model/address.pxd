@@ -89,6 +89,7 @@ cdef class Consumer:
     cdef public bint is_resumable
     cdef public unsigned long long limit
     cdef public bint shows_passage
+    cdef public bint needs_header
     cdef public bint gets_copies
     cdef public bint rejects_durable
     cdef public int side

@@ -284,6 +284,8 @@ class Consumer:
         self.limit = UNLIMITED
         # whether messages leave with the router's own annotations
         self.shows_passage = False
+        # whether messages without a header get one (`missing_headers`)
+        self.needs_header = False
         # whether it asked for copies; then it gets only these (`sources`)
         self.gets_copies = False
         # whether it gets no durable messages, because it confirms nothing (`unconfirmed_durable`)

@@ -135,10 +135,13 @@ def test_without_a_token_nothing_is_allowed_unless_none_is_required() -> None:
     for request in (
         LinkRequest(True, None),
         LinkRequest(False, None, is_dynamic=True),
-        LinkRequest(True, "$management"),
+        LinkRequest(True, "_topo/0/R/$management"),
+        LinkRequest(True, "orders/$management"),
         LinkRequest(False, "orders"),
     ):
         assert made.link_refusal(Access(), request) is not None
+    # there each request is checked
+    assert made.link_refusal(Access(), LinkRequest(True, "$management")) is None
     made.is_required = False
     assert made.link_refusal(Access(), LinkRequest(False, "orders")) is None
     assert made.message_refusal(Access(), "orders") is None

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
 from router.amqp.batches import BATCH_FORMAT
+from router.amqp.constants import ReceiverSettleMode
 from router.amqp.message import Data, Message, encode_message
+from router.amqp.performatives import Accepted, Error, Modified, Rejected, Released
+from router.amqp.types import Symbol
 from router.core.links.azure_clients import AZURES_MAX_MESSAGE_BYTES, MAX_BATCH_BYTES
 
-from support.in_memory import Router
+from support.in_memory import ReceivingLink, Router, SendingLink
 from support.tokens import Claimant, Verifier
 from support.waypoints import message, texts
 
@@ -35,6 +40,57 @@ def test_a_client_may_send_without_credit_and_consumers_of_hubs_never_settle() -
     to.send(b"one")
     to.send(b"two")
     assert [each.settled for each in receiver.received] == [True, True]
+
+
+def pair(claimant: Claimant, mode: ReceiverSettleMode) -> tuple[SendingLink, ReceivingLink]:
+    """Attach a sender that asks for a rcv-settle-mode, and a receiver, on the same connection."""
+    requests, _ = claimant.attach()
+    claimant.put(requests, "listen,send:q")
+    receiver = claimant.client.receiver("q", credit=1, name="r")
+    return claimant.client.sender("q", name="s", rcv_settle_mode=mode), receiver
+
+
+@pytest.mark.parametrize("outcome", [Released(), Modified(), Modified(undeliverable_here=True)])
+@pytest.mark.parametrize("settled", [True, False], ids=["settled", "unsettled"])
+def test_a_sender_that_asks_for_second_gets_returned_messages_rejected(
+    outcome: Released | Modified, settled: bool
+) -> None:
+    sender, receiver = pair(Claimant(Router(), Verifier()), ReceiverSettleMode.SECOND)
+    sent = sender.send(b"one")
+    receiver.settle(outcome, settled=settled)
+    assert isinstance(sent.outcome, Rejected)
+    assert sent.outcome.error is not None
+    assert sent.outcome.error.condition == "com.microsoft:server-busy"
+
+
+def test_so_it_does_when_the_receiver_is_lost_and_what_is_accepted_is_accepted() -> None:
+    claimant = Claimant(Router(), Verifier())
+    sender, receiver = pair(claimant, ReceiverSettleMode.SECOND)
+    first = sender.send(b"one")
+    receiver.settle(Accepted())
+    assert first.outcome == Accepted()
+    receiver.grant(1)
+    sent = sender.send(b"two")
+    receiver.detach()
+    assert isinstance(sent.outcome, Rejected)
+
+
+def test_other_senders_hear_what_the_receiver_has_said() -> None:
+    sender, receiver = pair(Claimant(Router(), Verifier()), ReceiverSettleMode.FIRST)
+    sent = sender.send(b"one")
+    receiver.settle(Released())
+    assert sent.outcome == Released()
+
+
+def test_a_receiver_does_not_hear_the_error_of_its_own_rejection() -> None:
+    sender, receiver = pair(Claimant(Router(), Verifier()), ReceiverSettleMode.FIRST)
+    sent = sender.send(b"one")
+    outcome = Rejected(error=Error(condition=Symbol("com.microsoft:dead-letter")))
+    receiver.settle(outcome, settled=False)
+    assert sent.outcome == outcome
+    [received] = receiver.received
+    assert received.sender_settled is not None
+    assert received.sender_settled.state == Rejected()
 
 
 def test_other_connections_are_as_before() -> None:
