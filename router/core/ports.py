@@ -75,7 +75,7 @@ class BatchCharges(Protocol):
     """Part of the core that charges senders for batches; `Batches` implements it."""
 
     def settled(self, delivery: Delivery) -> None:
-        """Release the charge for a batch, now that all its messages have an outcome."""
+        """Release the charge for a batch whose sender awaits no outcome any more."""
 
 
 class CreditNotes(Protocol):

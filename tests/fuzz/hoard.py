@@ -28,6 +28,7 @@ if __name__ == "__main__":
 
 import attrs
 
+from router.amqp.batches import BATCH_FORMAT
 from router.amqp.constants import TerminusExpiryPolicy
 from router.amqp.framing import AMQP_HEADER, encode_frame
 from router.amqp.performatives import (
@@ -70,6 +71,7 @@ from router.amqp.types import (
     ULong,
     UShort,
 )
+from router.core.model.address import Producer
 from router.core.model.memory_by_kind import held_in_all
 from router.engine.connection import Connection
 from router.engine.link import IncomingLink, Link, OutgoingLink
@@ -288,8 +290,17 @@ class Hoarder:
         number = max(session.expected_delivery_id, 0)
         size = int(10 ** self.random.uniform(0, 4.5))
         body = b"\0\x53\x75\xb0" + size.to_bytes(4, "big") + b"x" * size
+        its_format = 0
+        if self.random.random() < 0.05:
+            # small messages, which are split if the handle is even; with thousands of them, what is
+            # freed again at once would count as resident
+            its_format = BATCH_FORMAT
+            body = b"\0\x53\x75\xa0\x04\0\x53\x77\x40" * min(300, 1 + size // 9)
+            if isinstance(link.owner, Producer):
+                link.owner.splits_batches = link.remote_handle % 2 == 0
+        tag = self.random.randbytes(self.random.randrange(1, 33))
         transfer = Transfer(
-            link.remote_handle, number, self.random.randbytes(self.random.randrange(1, 33)), 0,
+            link.remote_handle, number, tag, its_format,
             settled=self.random.random() < 0.2, more=self.random.random() < 0.1,
             state=self._state() if self.random.random() < 0.3 else None,
             resume=self.random.random() < 0.02, aborted=self.random.random() < 0.02,

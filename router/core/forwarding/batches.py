@@ -68,7 +68,7 @@ class Batches:
             splitting.defer()
 
     def settled(self, delivery: Delivery) -> None:
-        """Release the charge for a batch, now that all its messages have an outcome."""
+        """Release the charge for a batch whose sender awaits no outcome any more."""
         account = delivery.incoming.session.connection.account
         account.release(BATCHES, DELIVERY_BYTES * len(delivery.copies))
 
@@ -144,6 +144,10 @@ class _Splitting:
         link = delivery.incoming
         if link.owner is None or link.close_error is not None:
             # it was lost, or is being detached, perhaps because of a message in the batch
+            self._refuse_rest(RELEASED, b"")
+            return
+        if delivery.settled and link.session.window.affordable() <= 0:
+            # so many wait that its sender could send no more of them one by one
             self._refuse_rest(RELEASED, b"")
             return
         excess = None if delivery.settled else self._account.refusal(DELIVERY_BYTES)

@@ -429,6 +429,8 @@ def settled_by_sender(
     `code` and `octets` are the state in the sender's settlement, if it has one.
     """
     delivery.suspended = None
+    if delivery.is_batch and not delivery.settled and delivery.copies:
+        forwarder.batches.settled(delivery)
     delivery.settled = True
     for part in delivery.copies or [delivery]:
         part.settled = True

@@ -209,6 +209,22 @@ def test_what_is_released_after_the_sender_has_gone_is_not_sent_again() -> None:
     assert charged(client) == 0
 
 
+def test_a_sender_may_settle_a_batch_without_waiting() -> None:
+    router = Router()
+    receiver = router.client().receiver("q", credit=1)
+    client = router.client()
+    sender = splitting(client, "q")
+    sending = send(sender, message("a"), message("b"))
+    sender.settle(sending)
+    assert charged(client) == 0
+    # what was sent is settled, and what waits will be sent settled
+    assert receiver.received[0].sender_settled is not None
+    receiver.grant(1)
+    assert texts(receiver) == ["a", "b"]
+    assert receiver.received[1].settled
+    assert charged(client) == 0
+
+
 def test_every_receiver_of_a_multicast_gets_every_message() -> None:
     router = Router([AddressRule(True, "q", "multicast")])
     receivers = [router.client().receiver("q", credit=10) for _ in range(3)]
@@ -304,6 +320,25 @@ def test_a_malformed_batch_that_was_sent_settled_is_counted_as_dropped() -> None
     assert address.counters.dropped_presettled == 1
     send(sender, message("a"), message("b"), settled=True)
     assert texts(receiver) == ["a", "b"]
+
+
+def test_of_a_batch_that_was_sent_settled_no_more_wait_than_the_window_allows() -> None:
+    router = Router()
+    receiver = router.client(window=10_000).receiver("q", credit=1)
+    client = router.client()
+    sender, octets = splitting(client, "q"), batch(*many(9_000))
+    sender.send(octets[:60_000], message_format=BATCH_FORMAT, settled=True, more=True)
+    for at in range(60_000, len(octets), 60_000):
+        sender.go_on(octets[at : at + 60_000], more=at + 60_000 < len(octets))
+    router.catch_up()
+    address = router.table.in_use("q")
+    assert address is not None
+    (session,) = client.connection.local_sessions.values()
+    kept = session.window.whole()
+    assert address.waiting.count == kept < 9_000
+    assert address.counters.dropped_presettled == 1
+    receiver.grant(10_000)
+    assert texts(receiver) == [str(number) for number in range(kept + 1)]
 
 
 def test_a_batch_may_not_be_very_large() -> None:
