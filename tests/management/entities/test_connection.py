@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -38,7 +39,9 @@ async def test_a_peer_without_sasl_is_anonymous() -> None:
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "ANONYMOUS"])
-async def test_both_ends_tell_who_has_logged_in(tmp_path: Path, mechanism: str) -> None:
+async def test_both_ends_tell_who_has_logged_in(
+    tmp_path: Path, mechanism: Literal["PLAIN", "ANONYMOUS"]
+) -> None:
     users = tmp_path / "sasldb2"
     users.write_bytes(sasldb({("ada", "example.com"): "s3cret"}))
     server = listening(sasl_mechanisms=("PLAIN", "ANONYMOUS"), users_file=users)
