@@ -26,8 +26,8 @@ import attrs
 
 HERE: Final = Path(__file__).resolve().parent
 EXPECTED: Final = HERE / "expected.toml"
-# The tests ask for it. They compare the version of libwebsockets, and with True in place of the last
-# None they delete no listeners for HTTP: qdrouterd cannot with versions 4.0 and 4.1.
+# The tests ask for it. They compare the version of libwebsockets. With True in place of the last
+# None they delete no listeners for HTTP, which qdrouterd cannot with versions 4.0 and 4.1.
 _SITE: Final = """\
 VERSION = "1.19.0"
 LIBWEBSOCKETS_VERSION = (4, 3, 0)
