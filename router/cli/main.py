@@ -27,7 +27,7 @@ COMMANDS: Final = {
     "simulate": "Simulate a network of routers, with traffic and faults.",
     "stat": "Show the state of a running router.",
     "trace": "Show frames or deliveries as they pass through a router.",
-    "user": "Add, remove and list users in a users file.",
+    "user": "Add, remove, import and list users in a users file.",
 }
 """Subcommands, which are modules of this package, with the text of `trioute --help`."""
 

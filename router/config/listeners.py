@@ -112,7 +112,8 @@ class ListenerSettings:
         default=None,
         metadata=setting(
             kinds.file_path(),
-            "The users and hashed passwords for PLAIN and SCRAM, as `trioute user` writes them.",
+            "The users and hashed passwords for PLAIN and SCRAM, as `trioute user` writes them. A "
+            "database of Cyrus SASL, sasldb2 (Berkeley DB), is read as well, for PLAIN alone.",
             default="none; required if SCRAM is offered, or PLAIN without an authenticationPlugin",
         ),
     )

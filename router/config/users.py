@@ -6,6 +6,9 @@ use; PLAIN works with any of them. Empty lines and lines that begin with # are s
 
 Each hash has its own cost (RFC 7914 section 2), so that the usual cost can rise while old ones stay
 valid. A line whose cost exceeds the limit for a login is refused when the file is read.
+
+The file may also be a database of Cyrus SASL (`router.config.sasldb`). It has the passwords
+themselves; in memory there are only hashes of them, for PLAIN.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from typing import Final
 import attrs
 
 from router.config.mistakes import InvalidConfiguration, Mistake
+from router.config.sasldb import LARGEST_BYTES, StoredUser, is_sasldb, read_sasldb
 from router.config.scram import ITERATIONS, ScramKeys, decoy_scram, make_scram, parse_scram
 
 SCHEME: Final = "scrypt"
@@ -39,6 +43,10 @@ LARGEST_WORK: Final = 2**20
 LONGEST_NAME: Final = 255
 # The user of a peer that chose SASL ANONYMOUS; no other user may have this name.
 ANONYMOUS: Final = "anonymous"
+# One salt for all users of databases, so that a database that is read again has the same hashes.
+_SALT: Final = os.urandom(SALT_BYTES)
+# The lowest cost, n, r and p.
+_CHEAP: Final = (2, 1, 1)
 # A SASL response has to fit the smallest max-frame-size, which every peer has to accept.
 LONGEST_PASSWORD_BYTES: Final = 512
 
@@ -112,17 +120,13 @@ class Users:
 
 def load_users(path: Path) -> Users:
     """Read a users file; raises InvalidConfiguration with every mistake in it, by line."""
+    data = _read(path)
+    if is_sasldb(data):
+        return Users(_hashed(users_of_database(data, str(path)), str(path)))
     try:
-        text = path.read_text(encoding="utf-8")
+        text = data.decode("utf-8")
     except UnicodeDecodeError:
-        raise InvalidConfiguration(
-            [Mistake(str(path), 0, 0, "", "", "is not UTF-8 text")]
-        ) from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise InvalidConfiguration(
-            [Mistake(str(path), 0, 0, "", "", f"cannot be read: {reason}")]
-        ) from None
+        raise _invalid(str(path), "is not UTF-8 text") from None
     users: dict[str, Credentials] = {}
     mistakes: list[Mistake] = []
     for number, line in enumerate(text.splitlines(), start=1):
@@ -139,6 +143,80 @@ def load_users(path: Path) -> Users:
     if mistakes:
         raise InvalidConfiguration(mistakes)
     return Users(users)
+
+
+def load_database(path: Path) -> dict[str, str]:
+    """Read a database of Cyrus SASL; return the passwords by the names to log in with.
+
+    Raises InvalidConfiguration if the file is no such database, or is damaged.
+    """
+    return users_of_database(_read(path), str(path))
+
+
+def users_of_database(data: bytes, source: str, host: str = "") -> dict[str, str]:
+    """Return the passwords in a database of Cyrus SASL by the names to log in with.
+
+    These are USER@REALM and, as in Cyrus SASL, USER alone if the realm is the name of this host,
+    `host`, with or without its domain. Raises InvalidConfiguration if the database is damaged;
+    `source` is its name there.
+    """
+    try:
+        stored = read_sasldb(data)
+    except ValueError as error:
+        raise _invalid(source, str(error)) from None
+    found = {user.full_name: user.password for user in stored}
+    near: dict[str, list[StoredUser]] = {}
+    for user in stored:
+        if _is_realm_of(user.realm, host or os.uname().nodename):
+            near.setdefault(user.name, []).append(user)
+    for name, users in near.items():
+        # with several realms that this host may have, only the full names tell them apart
+        if len(users) == 1 and name != ANONYMOUS:
+            found.setdefault(name, users[0].password)
+    return found
+
+
+def _is_realm_of(realm: str, host: str) -> bool:
+    realm, host = realm.casefold(), host.casefold()
+    return bool(realm) and (f"{realm}.".startswith(f"{host}.") or host.startswith(f"{realm}."))
+
+
+def _hashed(passwords: Mapping[str, str], source: str) -> dict[str, Credentials]:
+    """Return hashes of the passwords in a database.
+
+    They cost little: whoever could steal them can steal the database, too.
+    """
+    users: dict[str, Credentials] = {}
+    mistakes: list[Mistake] = []
+    for name, password in passwords.items():
+        try:
+            _check_user(name)
+            data = _checked(password)
+        except ValueError as error:
+            # an invalid name may have any characters, so it is not shown as it is
+            mistakes.append(Mistake(source, 0, 0, "", "", f"the user {name[:80]!a}: {error}"))
+            continue
+        digest = _scrypt(data, _SALT, *_CHEAP, HASH_BYTES)
+        users[name] = Credentials(PasswordHash(*_CHEAP, _SALT, digest))
+    if mistakes:
+        raise InvalidConfiguration(mistakes)
+    return users
+
+
+def _read(path: Path) -> bytes:
+    """Return the content of a users file; of a database, at most one byte more than is allowed."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(LARGEST_BYTES + 1)
+            return data if is_sasldb(data) else data + file.read()
+    except (OSError, ValueError) as error:
+        raise _invalid(
+            str(path), f"cannot be read: {getattr(error, 'strerror', None) or error}"
+        ) from None
+
+
+def _invalid(source: str, problem: str) -> InvalidConfiguration:
+    return InvalidConfiguration([Mistake(source, 0, 0, "", "", problem)])
 
 
 def verify(users: Users, user: str, password: str) -> bool:
@@ -196,11 +274,7 @@ def hash_password(password: str) -> str:
 
     Raises ValueError if the password is empty, too long, or contains NUL.
     """
-    data = password.encode("utf-8")
-    if not data or b"\0" in data:
-        raise ValueError("a password must not be empty or contain NUL, which PLAIN cannot carry")
-    if len(data) > LONGEST_PASSWORD_BYTES:
-        raise ValueError(f"a password must have at most {LONGEST_PASSWORD_BYTES} bytes")
+    data = _checked(password)
     salt = os.urandom(SALT_BYTES)
     digest = _scrypt(data, salt, SCRYPT_N, SCRYPT_R, SCRYPT_P, HASH_BYTES)
     parts = (SCHEME, str(SCRYPT_N), str(SCRYPT_R), str(SCRYPT_P), _encode(salt), _encode(digest))
@@ -237,14 +311,29 @@ def parse_hash(text: str) -> PasswordHash:
     return PasswordHash(n, r, p, salt, digest)
 
 
+def _checked(password: str) -> bytes:
+    """Return a password as octets; raises ValueError if nobody could log in with it."""
+    data = password.encode("utf-8")
+    if not data or b"\0" in data:
+        raise ValueError("a password must not be empty or contain NUL, which PLAIN cannot carry")
+    if len(data) > LONGEST_PASSWORD_BYTES:
+        raise ValueError(f"a password must have at most {LONGEST_PASSWORD_BYTES} bytes")
+    return data
+
+
 def check_name(name: str) -> None:
     """Raise ValueError if a users file cannot contain a user of this name."""
+    _check_user(name)
+    if ":" in name or name.startswith("#"):
+        raise ValueError("has a name that contains a colon or begins with #")
+
+
+def _check_user(name: str) -> None:
+    """Raise ValueError if no user may have this name."""
     if not name or name != name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
         raise ValueError(
             f"needs a name of 1 to {LONGEST_NAME} printable characters, without spaces around it"
         )
-    if ":" in name or name.startswith("#"):
-        raise ValueError("has a name that contains a colon or begins with #")
     if name == ANONYMOUS:
         raise ValueError(f"has the name {ANONYMOUS}, which is reserved for peers without a user")
 

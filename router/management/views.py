@@ -13,6 +13,7 @@ import attrs
 from router.config.model import Configuration
 from router.control.control import ControlPlane
 from router.control.policy.gate import Gate
+from router.core.addresses.link_origins import ANONYMOUS
 from router.core.addresses.rules import TREATMENT_NAMES
 from router.core.diagnosis import stuck_deliveries
 from router.core.diagnosis.blocking import Survey
@@ -210,10 +211,27 @@ class ConnectionView:
 
     @property
     def mechanism(self) -> str | None:
-        """Return the SASL mechanism by which the peer authenticated itself; None if it did not."""
-        if self.connection.user is None or self.connection.is_client:
+        """Return the SASL mechanism by which the peer or, at a connector, this router logged in.
+
+        It is None if SASL was not used.
+        """
+        if self.connection.user is None and not self.connection.is_client:
             return None
         return self.connection.mechanism
+
+    @property
+    def user(self) -> str | None:
+        """Return the user that the peer or, at a connector, this router logged in as.
+
+        Without a login this is `anonymous`, as in Dispatch. It is None if this router has logged in
+        with a certificate, because the peer knows whom that stands for.
+        """
+        connection, mechanism = self.connection, self.mechanism
+        if mechanism in (None, "ANONYMOUS"):
+            return ANONYMOUS
+        if not connection.is_client:
+            return connection.user
+        return None if mechanism == "EXTERNAL" else connection.settings.sasl_username
 
     @property
     def uptime_s(self) -> int:

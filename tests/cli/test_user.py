@@ -17,6 +17,7 @@ from router.cli.user import user as user_command
 from router.config.users import load_users, verify
 
 from support.launcher import trioute
+from support.sasldb import sasldb
 
 
 @pytest.fixture
@@ -151,3 +152,53 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path)
         result = run(file, "ada", "one\n", "--stdin")
     assert (result.exit_code, result.output) == (1, f"Error: {file}: File too large\n")
     assert list(tmp_path.iterdir()) == [file]
+
+
+def import_users(file: Path, database: Path, *options: str) -> Result:
+    """Run `trioute user import`."""
+    return CliRunner().invoke(user_command, ["import", str(file), str(database), *options])
+
+
+def test_users_of_cyrus_sasl_are_imported(file: Path, tmp_path: Path) -> None:
+    run(file, "ada@example.com", "old\n", "--stdin")
+    run(file, "eve", "own\n", "--stdin")
+    database = tmp_path / "sasldb2"
+    database.write_bytes(sasldb({("ada", "example.com"): "one", ("bob", "example.com"): "two"}))
+    result = import_users(file, database, "--mechanism", "SCRAM-SHA-256")
+    assert (result.exit_code, result.output) == (0, f"2 imported into {file}\n")
+    users = load_users(file)
+    assert list(users.by_name) == ["ada@example.com", "eve", "bob@example.com"]
+    assert verify(users, "ada@example.com", "one")
+    assert verify(users, "bob@example.com", "two")
+    assert verify(users, "eve", "own")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert "one" not in file.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"ada:x", "is not a Berkeley DB file of type hash"),
+        (sasldb({("a:b", "h"): "x"}), "the user 'a:b@h': has a name that contains a colon"),
+        (sasldb({("ada", "h"): ""}), "the user 'ada@h': a password must not be empty"),
+    ],
+    ids=["file", "name", "password"],
+)
+def test_what_cannot_be_imported(file: Path, tmp_path: Path, data: bytes, reason: str) -> None:
+    database = tmp_path / "sasldb2"
+    database.write_bytes(data)
+    result = import_users(file, database)
+    assert result.exit_code == 1
+    assert reason in result.output
+    assert not file.exists()
+
+
+def test_a_database_is_listed_but_not_changed(file: Path) -> None:
+    data = sasldb({("ada", "example.com"): "one"})
+    file.write_bytes(data)
+    listed = CliRunner().invoke(user_command, ["list", str(file)])
+    assert "ada@example.com" in listed.output
+    result = run(file, "bob", "two\n", "--stdin")
+    assert result.exit_code == 1
+    assert "change it with saslpasswd2" in result.output
+    assert file.read_bytes() == data

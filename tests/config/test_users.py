@@ -16,11 +16,15 @@ from router.config.users import (
     check_name,
     credentials_of,
     hash_password,
+    load_database,
     load_users,
     parse_credentials,
     parse_hash,
+    users_of_database,
     verify,
 )
+
+from support.sasldb import sasldb
 
 # The beginning of a line at a cost that tests can afford.
 CHEAP = "scrypt$2$1$1$MDEyMzQ1Njc=$"
@@ -195,3 +199,66 @@ def test_a_user_without_keys_has_those_of_nobody() -> None:
 def test_what_are_no_credentials(text: str, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         parse_credentials(text)
+
+
+def test_a_database_of_cyrus_sasl_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "sasldb2"
+    file.write_bytes(sasldb({("ada", "example.com"): "s3crét", ("bob", "a"): "x" * 300}))
+    users = load_users(file)
+    assert sorted(users.by_name) == ["ada@example.com", "bob@a"]
+    assert verify(users, "ada@example.com", "s3crét")
+    assert not verify(users, "ada@example.com", "s3cret")
+    assert not verify(users, "ada", "s3crét")
+    assert "s3cr" not in repr(users)
+    # a file that has not changed has the same users
+    assert load_users(file) == users
+    assert load_database(file)["ada@example.com"] == "s3crét"
+
+
+@pytest.mark.parametrize(
+    ("host", "realms", "short"),
+    [
+        ("h", ["h"], True),
+        ("H", ["h.example.com"], True),
+        ("h.example.com", ["h"], True),
+        ("h", ["h.a", "h.b"], False),
+        ("h", ["host"], False),
+        ("host", ["h"], False),
+        ("h", ["example.com"], False),
+    ],
+    ids=["same", "longer", "shorter", "two", "beginning", "beginning2", "other"],
+)
+def test_names_in_the_realm_of_this_host(host: str, realms: list[str], short: bool) -> None:
+    data = sasldb({("ada", realm): realm for realm in realms})
+    found = users_of_database(data, "db", host)
+    assert {name: found[name] for name in found if "@" in name} == {
+        f"ada@{realm}": realm for realm in realms
+    }
+    assert found.get("ada") == (realms[0] if short else None)
+
+
+def test_nobody_of_a_database_is_taken_for_an_anonymous_peer() -> None:
+    found = users_of_database(sasldb({("anonymous", "h"): "x"}), "db", "h")
+    assert list(found) == ["anonymous@h"]
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (sasldb({("ada", "h"): ""}), "the user 'ada@h': a password must not be empty"),
+        (sasldb({("a\n", ""): "x"}), r"the user 'a\n': needs a name"),
+        (sasldb({})[:-1], "is damaged"),
+    ],
+    ids=["password", "name", "damaged"],
+)
+def test_a_database_that_is_refused(tmp_path: Path, data: bytes, reason: str) -> None:
+    file = tmp_path / "sasldb2"
+    file.write_bytes(data)
+    with pytest.raises(InvalidConfiguration) as caught:
+        load_users(file)
+    assert reason in str(caught.value)
+
+
+def test_what_is_no_database_is_not_taken_for_one(tmp_path: Path) -> None:
+    with pytest.raises(InvalidConfiguration, match="is not a Berkeley DB file"):
+        load_database(write(tmp_path, "ada:x\n"))

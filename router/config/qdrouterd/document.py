@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from typing import Final
 
 import attrs
 
 from router.config.mistakes import Mistake
+
+_PREFIXES: Final = ("org.apache.qpid.dispatch.", "router.config.")
+_SEPARATORS: Final = re.compile(r"[-_ .]+")
 
 
 @attrs.frozen
@@ -51,3 +56,16 @@ class Document:
     sections: tuple[Section, ...]
     mistakes: tuple[Mistake, ...] = ()
     below: tuple[str, ...] = ()
+
+
+def modern_section(name: str) -> str:
+    """Return the name of a section without a prefix, in the form `linkRoute`."""
+    for prefix in _PREFIXES:
+        name = name.removeprefix(prefix)
+    return modern_name(name)
+
+
+def modern_name(name: str) -> str:
+    """Return a name in the form `linkRoute`; Dispatch also allows `link-route` and others."""
+    first, *words = _SEPARATORS.split(name)
+    return first + "".join(word[:1].upper() + word[1:] for word in words)

@@ -12,6 +12,7 @@ from router.config.http_checks import HTTP_ATTRIBUTES, WEBSOCKET_ROLES
 from router.config.kinds import ValueNotAllowed
 from router.config.mistakes import format_path
 from router.config.network_checks import INTER_ROUTER
+from router.config.qdrouterd.sasl import SaslUsers
 from router.config.qdrouterd.table import Table
 from router.config.scram import MECHANISMS as SCRAM
 from router.config.setting import Setting
@@ -26,10 +27,12 @@ _OF_HTTP: Final = ("metrics", "healthz", "websockets")
 _REQUIRE_TLS: Final = ("requireSsl", "requireEncryption")
 
 
-def adapt_endpoint(table: Table, fields: Mapping[str, Setting], remark: Remarks) -> None:
+def adapt_endpoint(
+    table: Table, fields: Mapping[str, Setting], users: SaslUsers, remark: Remarks
+) -> None:
     """Adapt a listener or connector to this router, or mark it as left out.
 
-    `remark` is called to report a change.
+    `users` are the users of listeners without a usersFile. `remark` is called to report a change.
     """
     _fit_cost(table, remark)
     if table.name == "listener":
@@ -40,12 +43,12 @@ def adapt_endpoint(table: Table, fields: Mapping[str, Setting], remark: Remarks)
             # a listener that serves files speaks HTTP, even without http
             table.values["http"] = True
         if table.values.get("http"):
-            _fit_http(table, fields, remark)
+            _fit_http(table, fields, users, remark)
         else:
             table.excluded_attributes = _OF_HTTP
             for key in _OF_HTTP:
                 table.values.pop(key, None)
-            _fit_authentication(table, fields, remark)
+            _fit_authentication(table, fields, users, remark)
     else:
         _fit_login(table, fields, remark)
 
@@ -69,12 +72,23 @@ def _fit_tls(table: Table, remark: Remarks) -> None:
             remark("guard", table.line_of(key), f"{place}.{key}", text, True)
 
 
-def _fit_http(table: Table, fields: Mapping[str, Setting], remark: Remarks) -> None:
+def _fit_http(
+    table: Table, fields: Mapping[str, Setting], users: SaslUsers, remark: Remarks
+) -> None:
     """Keep only attributes that this router's listeners for HTTP have, and report the others.
 
-    In Dispatch, such a listener serves AMQP over WebSockets unless the file says otherwise.
+    In Dispatch, such a listener serves AMQP over WebSockets unless the file says otherwise. If
+    peers must authenticate, each client of HTTP with TLS has to show a certificate.
     """
     values, place = table.values, format_path(table.place)
+    if values.get("authenticatePeer"):
+        if "sslProfile" in values:
+            values.setdefault("clientCertificate", "required")
+            values.setdefault("saslMechanisms", "EXTERNAL")
+        if _mechanisms(table) == ["ANONYMOUS"] and values.get("websockets", True):
+            text = "taken as false: peers must authenticate, and only ANONYMOUS is offered"
+            remark("changed", table.line_of("websockets"), f"{place}.websockets", text)
+            values["websockets"] = False
     # as in Dispatch, where this is the default port even with http
     values.setdefault("port", "amqp")
     if values.setdefault("websockets", True):
@@ -86,7 +100,7 @@ def _fit_http(table: Table, fields: Mapping[str, Setting], remark: Remarks) -> N
             text = "only clients can connect over WebSockets here, not other routers"
             remark("missing", table.line_of("role"), f"{place}.role", text)
             del values["role"]
-        _fit_authentication(table, fields, remark)
+        _fit_authentication(table, fields, users, remark)
         return
     table.allowed_attributes = HTTP_ATTRIBUTES
     if values.get("metrics") is False and values.get("healthz") is False:
@@ -101,7 +115,9 @@ def _fit_http(table: Table, fields: Mapping[str, Setting], remark: Remarks) -> N
         del values[key]
 
 
-def _fit_authentication(table: Table, fields: Mapping[str, Setting], remark: Remarks) -> None:
+def _fit_authentication(
+    table: Table, fields: Mapping[str, Setting], users: SaslUsers, remark: Remarks
+) -> None:
     """Keep only the supported SASL mechanisms of a listener, and report the others.
 
     If peers must authenticate and no mechanism is left for that, the listener admits all peers.
@@ -109,6 +125,9 @@ def _fit_authentication(table: Table, fields: Mapping[str, Setting], remark: Rem
     """
     values, place = table.values, format_path(table.place)
     wanted = _mechanisms(table)
+    if not wanted and users.admits("PLAIN"):
+        # without saslMechanisms, Dispatch offers all mechanisms that the SASL configuration allows
+        wanted = ["PLAIN"] if values.get("authenticatePeer") else ["PLAIN", "ANONYMOUS"]
     known = _known(table, fields, wanted)
     line = table.line_of("saslMechanisms")
     unknown = [name for name in wanted if name not in known]
@@ -117,12 +136,15 @@ def _fit_authentication(table: Table, fields: Mapping[str, Setting], remark: Rem
         remark("missing", line, f"{place}.saslMechanisms", text)
     of_users = [name for name in known if _needs_user(name)]
     if of_users and "usersFile" not in values:
-        known = [name for name in known if name not in of_users]
-        text = (
-            f"nobody can log in with {' or '.join(of_users)}: users of Cyrus SASL are not read. "
-            "Write them to a file with `trioute user add`, and give usersFile: FILE here"
-        )
-        remark("missing", line, f"{place}.saslMechanisms", text)
+        lost = [name for name in of_users if not users.admits(name)]
+        known = [name for name in known if name not in lost]
+        if lost:
+            text = f"nobody can log in with {' or '.join(lost)}: {_why_lost(users)}"
+            remark("missing", line, f"{place}.saslMechanisms", text)
+        if len(lost) < len(of_users):
+            values["usersFile"] = users.database
+            text = f"taken from {users.source}"
+            remark("default", line, f"{place}.usersFile", text, users.database)
     must = bool(values.get("authenticatePeer"))
     if must and not [name for name in known if name != "ANONYMOUS"] and wanted != ["ANONYMOUS"]:
         text = "no supported way to authenticate is left, and every peer is let in"
@@ -133,8 +155,28 @@ def _fit_authentication(table: Table, fields: Mapping[str, Setting], remark: Rem
         values["saslMechanisms"] = " ".join(dict.fromkeys(known)) or "ANONYMOUS"
 
 
+def _why_lost(users: SaslUsers) -> str:
+    """Return why the users of Cyrus SASL cannot log in with a mechanism, and what to do."""
+    if users.database and users.admits("PLAIN"):
+        return (
+            f"{users.database} has no keys for it. `trioute user import` makes them; give the "
+            "file that it writes as usersFile here"
+        )
+    if users.database:
+        return f"mech_list in {users.source} does not allow it"
+    where = f" ({users.problem})" if users.problem else ""
+    return (
+        f"there is no database of users of Cyrus SASL{where}. Write them to a file with "
+        "`trioute user add`, and give usersFile: FILE here"
+    )
+
+
 def _fit_login(table: Table, fields: Mapping[str, Setting], remark: Remarks) -> None:
     """Keep only the SASL mechanisms that a connector can use; without any, omit the connector."""
+    password = table.values.get("saslPassword")
+    if isinstance(password, str) and password.startswith("literal:"):
+        # in Dispatch this is no prefix here, unlike in an sslProfile, but a part of the password
+        table.values["saslPassword"] = f"pass:{password}"
     wanted = _mechanisms(table)
     if not wanted:
         return

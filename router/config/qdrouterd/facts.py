@@ -123,7 +123,7 @@ ENTITIES: Final[Mapping[str, Entity]] = {
                 fate="harmless", meaning="there is nothing to dump", old="debugDump"
             ),
             "saslConfigDir": Attribute(
-                meaning="users are in the usersFile of a listener, which `trioute user add` writes",
+                meaning="it leads to no users that can be read; see the remarks on the listeners",
                 old="saslConfigPath",
             ),
             "saslConfigName": Attribute(

@@ -17,6 +17,7 @@ from router.config.qdrouterd.document import Document
 from router.config.qdrouterd.json_form import read_json
 from router.config.qdrouterd.policies import with_policy_folder
 from router.config.qdrouterd.report import Report
+from router.config.qdrouterd.sasl import find_sasl_users
 from router.config.qdrouterd.sections import read_sections
 from router.config.qdrouterd.syntax import Syntax
 from router.config.qdrouterd.translation import Translation, translate
@@ -58,7 +59,7 @@ def parse_dispatch(
     """
     document = (read_json if syntax == "json" else read_sections)(text, source)
     document = with_policy_folder(document, folder, source)
-    made = translate(document, source)
+    made = translate(document, source, find_sasl_users(document, folder))
     remarks = tuple(sorted(made.remarks, key=lambda remark: remark.line))
     report = Report(source, remarks, made.log_file, weaker_security)
     built = build(made.data, folder, extra_checks)

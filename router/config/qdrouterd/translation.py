@@ -9,7 +9,6 @@ this router are set explicitly.
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
@@ -20,7 +19,13 @@ from router.config.mistakes import Mistake, Path, format_path, format_value
 from router.config.model import ENTITIES as OURS, Entity as OurEntity
 from router.config.qdrouterd import facts
 from router.config.qdrouterd.auto_link_names import AutoLinkNames
-from router.config.qdrouterd.document import Document, GivenAttribute, Section
+from router.config.qdrouterd.document import (
+    Document,
+    GivenAttribute,
+    Section,
+    modern_name,
+    modern_section,
+)
 from router.config.qdrouterd.endpoints import adapt_endpoint, adapt_profile
 from router.config.qdrouterd.logs import LogSections
 from router.config.qdrouterd.old_names import (
@@ -32,12 +37,11 @@ from router.config.qdrouterd.old_names import (
 )
 from router.config.qdrouterd.policies import adapt_vhost
 from router.config.qdrouterd.report import Remark, Sort
+from router.config.qdrouterd.sasl import SaslUsers
 from router.config.qdrouterd.table import Table
 from router.config.qdrouterd.values import read_value, to_file_value
 from router.config.setting import Setting, file_name, setting_of
 
-_PREFIXES: Final = ("org.apache.qpid.dispatch.", "router.config.")
-_SEPARATORS: Final = re.compile(r"[-_ .]+")
 _OURS: Final = {entity.name: entity for entity in OURS}
 # Values that Dispatch corrects: the range, and the values that it uses below and above the range.
 _RIGHT: Final[Mapping[str, tuple[int, int, int, int]]] = {
@@ -67,9 +71,12 @@ class Translation:
     log_file: str = ""
 
 
-def translate(document: Document, source: str) -> Translation:
-    """Translate a Dispatch file; mistakes are returned in the result, not raised."""
-    translator = _Translator(source)
+def translate(document: Document, source: str, users: SaslUsers | None = None) -> Translation:
+    """Translate a Dispatch file; mistakes are returned in the result, not raised.
+
+    `users` are the users of listeners that name no usersFile.
+    """
+    translator = _Translator(source, users or SaslUsers())
     translator.made.mistakes.extend(document.mistakes)
     for section in document.sections:
         translator.section(section)
@@ -78,9 +85,10 @@ def translate(document: Document, source: str) -> Translation:
 
 
 class _Translator:
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, users: SaslUsers) -> None:
         self.made = Translation()
         self.source = source
+        self.users = users
         self.counts: dict[str, int] = {}
         self.logs = LogSections()
         self.said: set[tuple[str, str]] = set()
@@ -90,10 +98,10 @@ class _Translator:
         self.addresses: set[tuple[object, object]] = set()
 
     def section(self, written: Section) -> None:
-        name = _name(written.name)
+        name = modern_section(written.name)
         given: dict[str, GivenAttribute] = {}
         for key, each in written.given.items():
-            given[_camel_case(key)] = each
+            given[modern_name(key)] = each
         section = attrs.evolve(written, given=given)
         for key, line in written.repeated:
             text = "is given twice; the last counts, as in Dispatch"
@@ -101,8 +109,8 @@ class _Translator:
         if is_old(name):
             text = "is an entity from before Dispatch 1.0; taken as its successor"
             self.remark("old", written.line, name, text)
-        for modern_name, part in replace_old_entity(name, section):
-            self.entity(modern_name, part, is_rewritten=is_old(name))
+        for current, part in replace_old_entity(name, section):
+            self.entity(current, part, is_rewritten=is_old(name))
 
     def entity(self, name: str, section: Section, *, is_rewritten: bool) -> None:
         """Translate one entity; `name` is its current name.
@@ -191,9 +199,13 @@ class _Translator:
         kept = self.single.get(table.name, table)
         fields = _fields(ours)
         if table.name in ("listener", "connector"):
-            adapt_endpoint(table, fields, self.remark)
+            adapt_endpoint(table, fields, self.users, self.remark)
             if table.left_out:
                 return
+        elif table.name == "router" and self.users.database:
+            # they have served their purpose
+            for key in ("saslConfigDir", "saslConfigName"):
+                table.values.pop(key, None)
         elif table.name == "sslProfile":
             adapt_profile(table, fields, self.remark)
         elif table.name == "vhost":
@@ -353,17 +365,6 @@ class _Translator:
         self.made.mistakes.append(
             Mistake(self.source, line, 0, path, text, "is not allowed", f"give {refused.allowed}")
         )
-
-
-def _name(name: str) -> str:
-    for prefix in _PREFIXES:
-        name = name.removeprefix(prefix)
-    return _camel_case(name)
-
-
-def _camel_case(name: str) -> str:
-    first, *words = _SEPARATORS.split(name)
-    return first + "".join(word[:1].upper() + word[1:] for word in words)
 
 
 def _fields(ours: OurEntity) -> dict[str, Setting]:

@@ -93,14 +93,20 @@ CONNECTION: Final = EntityType[ConnectionView](
         Attribute(
             "isAuthenticated",
             "boolean",
-            "Whether the peer used SASL, with any mechanism including ANONYMOUS.",
+            "Whether SASL was used, with any mechanism including ANONYMOUS.",
             lambda c: c.mechanism is not None,
         ),
         Attribute(
             "isEncrypted", "boolean", "Whether it uses TLS.", lambda c: c.pump.security is not None
         ),
         Attribute("sasl", "string", "The SASL mechanism that was used.", lambda c: c.mechanism),
-        Attribute("user", "string", "The user name of the peer.", lambda c: c.connection.user),
+        Attribute(
+            "user",
+            "string",
+            "The user as whom the peer or, at a connector, this router has logged in; anonymous "
+            "without a login. Null if this router has logged in with EXTERNAL.",
+            lambda c: c.user,
+        ),
         Attribute(
             "ssl", "boolean", "The same as isEncrypted.", lambda c: c.pump.security is not None
         ),

@@ -53,6 +53,13 @@ POLICY: Final = EntityType[RouterView](
     (
         *_OF.identified(constant("policy"), constant("policy"), "policy"),
         *map(_setting, settings_attributes(_ENTITY)),
+        Attribute(
+            # qdstat shows it, and fails without it
+            "policyDir",
+            "string",
+            "Always empty: the vhosts of Dispatch's policyDir are a part of the configuration.",
+            constant(""),
+        ),
         *_OF.integers(
             (
                 (
@@ -89,7 +96,6 @@ POLICY: Final = EntityType[RouterView](
             )
         ),
     ),
-    unsupported=("policyDir",),
     operations=("READ", "UPDATE"),
     entity=_ENTITY,
 )

@@ -135,6 +135,39 @@ def test_http_serves_web_sockets_as_dispatch_does() -> None:
     assert found == []
 
 
+def test_http_with_tls_asks_for_a_certificate_as_dispatch_does() -> None:
+    lines = ["port: 8080", "http: yes", "authenticatePeer: yes", "sslProfile: p"]
+    table, found = endpoint("listener", *lines)
+    assert table is not None
+    assert (table["clientCertificate"], table["saslMechanisms"]) == ("required", "EXTERNAL")
+    assert table["authenticatePeer"] is True
+    assert found == []
+    table, found = endpoint("listener", *lines, "saslMechanisms: ANONYMOUS")
+    assert table is not None
+    assert (table["clientCertificate"], table["websockets"]) == ("required", False)
+    assert found == [("changed", "websockets")]
+    table, _ = endpoint("listener", *lines, "websockets: no")
+    assert table is not None
+    assert table["clientCertificate"] == "required"
+    table, _ = endpoint("listener", *lines[:3], "saslMechanisms: ANONYMOUS")
+    assert table is not None
+    assert table["websockets"] is False
+    assert "clientCertificate" not in table
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [("literal:pw", "pass:literal:pw"), ("pass:pw", "pass:pw"), ("pw", "pw")],
+    ids=["literal", "pass", "plain"],
+)
+def test_literal_is_a_part_of_the_password_that_a_connector_logs_in_with(
+    given: str, kept: str
+) -> None:
+    table, _ = endpoint("connector", "saslUsername: me", f"saslPassword: {given}")
+    assert table is not None
+    assert table["saslPassword"] == kept
+
+
 def test_no_router_connects_by_web_sockets() -> None:
     table, found = endpoint("listener", "port: 8080", "http: yes", "role: inter-router", "cost: 2")
     assert table is not None

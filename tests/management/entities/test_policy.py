@@ -19,6 +19,7 @@ async def test_without_vhosts_nothing_is_refused_and_connections_are_counted() -
             (policy,) = (await management.query("policy")).entities()
         assert policy["enableVhostPolicy"] is False
         assert (policy["maxConnections"], policy["defaultVhost"]) == (65535, "$default")
+        assert policy["policyDir"] == ""
         assert (policy["connectionsProcessed"], policy["connectionsCurrent"]) == (2, 2)
         assert policy["connectionsDenied"] == policy["linksDenied"] == policy["totalDenials"] == 0
         async with connect_management(url) as management:
