@@ -93,6 +93,8 @@ class _Splitting:
         self._delivery = delivery
         # a copy, because the input buffer is about to be overwritten
         self._frame = frame.with_payload(b"")
+        # a later frame's flag means nothing, and would make each message resume a delivery
+        self._frame.resume = False
         self._messages = messages_in(octets)
         self._size = len(octets)
         # octets of the batch that are charged to the connection

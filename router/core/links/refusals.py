@@ -49,7 +49,9 @@ def reject_unaddressed(forwarder: Core, delivery: Delivery, verdict: bytes) -> N
     if _is_told_by_detach(forwarder, delivery):
         link = delivery.incoming
         link.session.connection.fail_link(link, _routing_error(delivery, verdict))
-        return
+        if delivery.parent is None:
+            return
+        # the batch that it came in is lost with the link, and waits for the outcomes of all messages
     forwarder.settlement.settle(delivery, REJECTED, verdict)
 
 
