@@ -7,7 +7,7 @@ separate object whose `parent` is the delivery that was received.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from router.engine.link import IncomingLink
@@ -100,6 +100,14 @@ class Delivery:
     kept_tag_size: int
     # for the core: its sample (`sampling`); usually None
     sample: Any
+
+
+def parts_of(delivery: Delivery) -> Iterator[Delivery]:
+    """Yield the copies of a delivery; of a batch, yield each message and then its copies."""
+    for part in delivery.copies or ():
+        yield part
+        if delivery.is_batch and part.copies:
+            yield from part.copies
 
 
 DEFAULTS: dict[str, object] = {

@@ -25,6 +25,8 @@ from router.errors import AmqpError
 if TYPE_CHECKING:
     from router.amqp.reading import TransferFrame
     from router.core.forwarding.forward import Forwarder
+    from router.engine.account import Account
+    from router.engine.link import IncomingLink
 
 # The work of forwarding one message, as a number of frames (`Connection.deduct_work`), and how many
 # are forwarded in a step of a later turn.
@@ -39,6 +41,8 @@ class Batches:
 
     def __init__(self, forwarder: Forwarder) -> None:
         self._forwarder = forwarder
+        # who is charged for each batch that is not settled yet
+        self._accounts: dict[Delivery, Account] = {}
 
     def take(self, delivery: Delivery, frame: TransferFrame) -> None:
         """Take a frame of a batch; once the batch is complete, forward its messages."""
@@ -67,10 +71,27 @@ class Batches:
         if not splitting.go_on():
             splitting.defer()
 
+    def charge(self, delivery: Delivery) -> None:
+        """Charge an unsettled batch for one more message, which is about to be added to it."""
+        account = self._accounts.get(delivery)
+        if account is None:
+            account = self._accounts[delivery] = _account_of(delivery.incoming)
+        account.charge(BATCHES, DELIVERY_BYTES)
+
     def settled(self, delivery: Delivery) -> None:
-        """Release the charge for a batch whose sender awaits no outcome any more."""
-        account = delivery.incoming.session.connection.account
-        account.release(BATCHES, DELIVERY_BYTES * len(delivery.copies))
+        """Release the charge for a delivery, if it is a batch: its sender awaits no outcome now."""
+        account = self._accounts.pop(delivery, None)
+        if account is not None:
+            account.release(BATCHES, DELIVERY_BYTES * len(delivery.copies))
+
+    def change_link(self, delivery: Delivery, link: IncomingLink) -> None:
+        """Charge a delivery, if it is a batch, to the connection of another link of its sender."""
+        account = self._accounts.get(delivery)
+        if account is not None:
+            count = DELIVERY_BYTES * len(delivery.copies)
+            account.release(BATCHES, count)
+            account = self._accounts[delivery] = _account_of(link)
+            account.charge(BATCHES, count)
 
     def _refuse_large(self, delivery: Delivery) -> None:
         self._forwarder.backlog.drop(delivery)
@@ -81,6 +102,11 @@ class Batches:
         )
         verdict = router_outcomes.rejected(Condition.MESSAGE_SIZE_EXCEEDED, problem)
         self._forwarder.settlement.settle(delivery, REJECTED, verdict)
+
+
+def _account_of(link: IncomingLink) -> Account:
+    account: Account = link.session.connection.account
+    return account
 
 
 class _Splitting:
@@ -99,7 +125,7 @@ class _Splitting:
         self._size = len(octets)
         # octets of the batch that are charged to the connection
         self._charged = 0
-        self._account = delivery.incoming.session.connection.account
+        self._account = _account_of(delivery.incoming)
         self._is_over = False
         self.session = delivery.incoming.session
         # counts one message too many, so that the batch is not settled before all are forwarded
@@ -166,7 +192,7 @@ class _Splitting:
             return
         message = self._message(len(octets))
         if not delivery.settled:
-            self._account.charge(BATCHES, DELIVERY_BYTES)
+            self._forwarder.batches.charge(delivery)
             delivery.copies.append(message)
             delivery.open_copies += 1
         self._forwarder.transfer_received(message, self._frame.with_payload(octets))

@@ -305,7 +305,7 @@ class Settler:
 
     def settle_merged(self, parent: Delivery) -> None:
         """Settle a message or batch with its sender, now that all its copies have an outcome."""
-        if parent.is_batch and not parent.settled:
+        if parent.is_batch:
             self.core.batches.settled(parent)
         parent.copies = None if parent.complete else parent.copies
         if parent.outcome == codes.MODIFIED and parent.incoming.side == HERE:
@@ -328,7 +328,7 @@ class Settler:
         else:
             self.pass_to_receivers(copies, frame, code, count)
         if frame.settled:
-            if delivery.is_batch and delivery.copies:
+            if delivery.is_batch:
                 self.core.batches.settled(delivery)
             if delivery.settling == FIRST:
                 _keep_in_order(delivery.incoming.owner)

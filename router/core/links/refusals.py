@@ -51,7 +51,7 @@ def reject_unaddressed(forwarder: Core, delivery: Delivery, verdict: bytes) -> N
         link.session.connection.fail_link(link, _routing_error(delivery, verdict))
         if delivery.parent is None:
             return
-        # the batch that it came in is lost with the link, and waits for the outcomes of all messages
+        # it came in a batch, whose charge is released once all its messages have an outcome
     forwarder.settlement.settle(delivery, REJECTED, verdict)
 
 

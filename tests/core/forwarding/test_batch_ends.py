@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from core.forwarding.test_batches import accept, batch, send, splitting
+from core.forwarding.test_batches import accept, batch, charged, send, splitting
 
 from router.amqp.batches import BATCH_FORMAT
 from router.amqp.constants import TerminusExpiryPolicy as Policy
 from router.amqp.performatives import Accepted, Source, Target
 from router.amqp.types import Symbol
 from router.core.model.address import Producer
-from router.engine.account import BATCHES
+from router.engine.account import BATCHES, DELIVERY_BYTES
 
 from support.in_memory import Client, Router, SendingLink
 from support.waypoints import message, texts
@@ -57,3 +57,31 @@ def lasting(client: Client, address: str | None = "q", **fields: Any) -> Sending
     sender = client.sender(address, name="s", target=target, **fields)
     producer_of(sender).splits_batches = True
     return sender
+
+
+def test_the_charge_moves_with_a_sender_that_resumes_its_link() -> None:
+    router = Router()
+    receiver = router.client().receiver("q", credit=10)
+    first = router.client()
+    send(lasting(first), message("a"), message("b"), tag=b"t")
+    first.lose()
+    second = router.client(container=first.container)
+    sender = lasting(second, unsettled={b"t": None})
+    resumed = sender.send(b"", tag=b"t", resume=True, message_format=BATCH_FORMAT)
+    assert (charged(first), charged(second)) == (0, 2 * DELIVERY_BYTES)
+    accept(receiver, 2)
+    assert resumed.outcome == Accepted()
+    assert (charged(first), charged(second)) == (0, 0)
+
+
+def test_waiting_messages_of_an_anonymous_sender_count_after_it_resumes() -> None:
+    router = Router()
+    receiver = router.client().receiver("q", credit=0)
+    first = router.client()
+    send(lasting(first, None), message("a", to="q"), message("b", to="q"), tag=b"t")
+    first.lose()
+    sender = lasting(router.client(container=first.container), None, unsettled={b"t": None})
+    sender.send(b"", tag=b"t", resume=True, message_format=BATCH_FORMAT)
+    assert producer_of(sender).waiting == 2
+    receiver.grant(2)
+    assert producer_of(sender).waiting == 0
