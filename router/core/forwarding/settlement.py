@@ -287,6 +287,9 @@ class Settler:
         parent = copy.parent
         copy.parent = None
         parent.open_copies -= 1
+        if parent.is_batch and parent.open_copies and len(state) > MAX_KEPT_BYTES:
+            # the state is too large to be kept until the other messages are settled
+            state = b""
         # the first copy always counts, as it may have been settled without an outcome
         if parent.outcome_octets is None:
             parent.outcome = code

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from core.forwarding.test_batches import accept, batch, charged, send, splitting
+import pytest
+from core.forwarding.test_batches import accept, batch, charged, send, settle, splitting
 
 from router.amqp.batches import BATCH_FORMAT
-from router.amqp.constants import TerminusExpiryPolicy as Policy
-from router.amqp.performatives import Accepted, Source, Target
+from router.amqp.constants import SenderSettleMode, TerminusExpiryPolicy as Policy
+from router.amqp.message import Header
+from router.amqp.performatives import Accepted, Modified, Rejected, Source, Target
 from router.amqp.types import Symbol
+from router.core.addresses.rules import AddressRule
 from router.core.model.address import Producer
 from router.engine.account import BATCHES, DELIVERY_BYTES
 
@@ -85,3 +88,27 @@ def test_waiting_messages_of_an_anonymous_sender_count_after_it_resumes() -> Non
     assert producer_of(sender).waiting == 2
     receiver.grant(2)
     assert producer_of(sender).waiting == 0
+
+
+@pytest.mark.parametrize("treatment", ["balanced", "multicast"])
+def test_durable_messages_are_rejected_for_receivers_that_confirm_nothing(treatment: str) -> None:
+    router = Router([AddressRule(True, "q", treatment)])
+    router.forwarder.sources.rejects_unconfirmed = True
+    receiver = router.client().receiver("q", 5, snd_settle_mode=SenderSettleMode.SETTLED)
+    durable = message("a", header=Header(durable=True))
+    sending = send(splitting(router.client(), "q"), durable, message("b"))
+    assert texts(receiver) == ["b"]
+    assert isinstance(sending.outcome, Rejected)
+
+
+def test_large_states_are_not_kept_until_the_batch_is_settled() -> None:
+    router = Router([AddressRule(True, "q", "multicast")])
+    receiver = router.client().receiver("q", credit=5)
+    client = router.client()
+    sending = send(splitting(client, "q"), message("a"), message("b"))
+    settle(receiver, Modified(message_annotations={Symbol("x-opt-a"): "x" * 4000}))
+    (session,) = client.connection.local_sessions.values()
+    (held,) = [each for each in session.incoming.search(session.local_links[0]) if each]
+    assert len(held.outcome_octets) < 100
+    accept(receiver, 1)
+    assert sending.outcome == Modified()
