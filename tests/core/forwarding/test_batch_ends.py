@@ -90,6 +90,31 @@ def test_waiting_messages_of_an_anonymous_sender_count_after_it_resumes() -> Non
     assert producer_of(sender).waiting == 0
 
 
+def test_a_stolen_sender_learns_that_copies_may_have_been_delivered() -> None:
+    router = Router([AddressRule(True, "q", "multicast")])
+    receiver = router.client().receiver("q", credit=10)
+    client = router.client(container="c")
+    sending = send(splitting(client, "q"), message("a"))
+    router.client(container="c").sender("q", name="link-0")
+    assert texts(receiver) == ["a"]
+    assert sending.outcome == Modified(delivery_failed=True)
+    assert charged(client) == 0
+
+
+def test_copies_that_wait_are_taken_back_from_a_stolen_sender() -> None:
+    router = Router([AddressRule(True, "q", "multicast")])
+    receiver = router.client().receiver("q", credit=0)
+    client = router.client(container="c")
+    sender = splitting(client, "q")
+    receiver.grant(1)
+    sending = send(sender, message("a"), message("b"))
+    router.client(container="c").sender("q", name="link-0")
+    receiver.grant(5)
+    assert texts(receiver) == ["a"]
+    assert sending.outcome == Modified(delivery_failed=True)
+    assert router.forwarder.backlog.held_bytes == 0
+
+
 @pytest.mark.parametrize("treatment", ["balanced", "multicast"])
 def test_durable_messages_are_rejected_for_receivers_that_confirm_nothing(treatment: str) -> None:
     router = Router([AddressRule(True, "q", treatment)])
