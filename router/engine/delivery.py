@@ -103,11 +103,15 @@ class Delivery:
 
 
 def parts_of(delivery: Delivery) -> Iterator[Delivery]:
-    """Yield the copies of a delivery; of a batch, yield each message and then its copies."""
-    for part in delivery.copies or ():
-        yield part
-        if delivery.is_batch and part.copies:
-            yield from part.copies
+    """Return the copies of a delivery; of a batch, each message and then its copies."""
+    copies: list[Delivery] = delivery.copies or []
+    return _with_copies(copies) if delivery.is_batch else iter(copies)
+
+
+def _with_copies(messages: list[Delivery]) -> Iterator[Delivery]:
+    for message in messages:
+        yield message
+        yield from message.copies or ()
 
 
 DEFAULTS: dict[str, object] = {

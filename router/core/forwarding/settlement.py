@@ -326,8 +326,8 @@ class Settler:
                 return
             code = codes.NO_STATE
             count = 0
-        if len(copies) > COPIES_AT_ONCE:
-            settling_copies.tell(self, copies, frame, code, count)
+        if len(copies) > COPIES_AT_ONCE or (delivery.is_batch and delivery.copies):
+            settling_copies.tell(self, delivery, frame, code, count)
         else:
             self.pass_to_receivers(copies, frame, code, count)
         if frame.settled:

@@ -115,6 +115,18 @@ def test_copies_that_wait_are_taken_back_from_a_stolen_sender() -> None:
     assert router.forwarder.backlog.held_bytes == 0
 
 
+def test_receivers_of_copies_learn_that_the_sender_has_settled() -> None:
+    router = Router([AddressRule(True, "q", "multicast")])
+    receiver = router.client().receiver("q", credit=1)
+    client = router.client()
+    sender = splitting(client, "q")
+    sender.settle(send(sender, message("a"), message("b")))
+    assert receiver.received[0].sender_settled is not None
+    receiver.grant(1)
+    assert receiver.received[1].settled
+    assert charged(client) == 0
+
+
 @pytest.mark.parametrize("treatment", ["balanced", "multicast"])
 def test_durable_messages_are_rejected_for_receivers_that_confirm_nothing(treatment: str) -> None:
     router = Router([AddressRule(True, "q", treatment)])
