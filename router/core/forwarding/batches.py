@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 # are forwarded in a step of a later turn.
 WORK: Final = 32
 MESSAGES_A_STEP: Final = 8
+# A step ends earlier if forwarding has deducted more work than this from the connection's turn.
+WORK_A_STEP: Final = 128
 REJECTED = int(Descriptor.REJECTED)
 RELEASED = int(Descriptor.RELEASED)
 
@@ -127,6 +129,8 @@ class _Splitting:
         self._charged = 0
         self._account = _account_of(delivery.incoming)
         self._is_over = False
+        # the message that was forwarded last
+        self._last: Delivery | None = None
         self.session = delivery.incoming.session
         # counts one message too many, so that the batch is not settled before all are forwarded
         delivery.open_copies = 1
@@ -152,19 +156,22 @@ class _Splitting:
 
     def step(self) -> bool:
         """Forward a few messages in a later turn; return whether others remain."""
+        connection = self.session.connection
+        least = connection.turn_end - WORK_A_STEP
         for _ in range(MESSAGES_A_STEP):
-            if self._is_over or self._must_wait():
+            # a message to many receivers deducts work
+            if self._is_over or self._must_wait() or connection.turn_end < least:
                 break
             self._forward_next()
         if not self._is_over:
             # copies of a message to very many receivers may have taken this place
-            self.session.connection.unfinished = self
+            connection.unfinished = self
         return not self._is_over
 
     def _must_wait(self) -> bool:
-        """Return whether an earlier message is still being copied to very many receivers."""
+        """Return whether the last message is still being copied to very many receivers."""
         copies = self._forwarder.distribution.pending_copies
-        is_being_copied: bool = copies.is_at(self._delivery.address)
+        is_being_copied: bool = self._last is not None and copies.is_copying(self._last)
         return is_being_copied
 
     def _forward_next(self) -> None:
@@ -190,7 +197,7 @@ class _Splitting:
         if octets is None:
             self._end()
             return
-        message = self._message(len(octets))
+        message = self._last = self._message(len(octets))
         if not delivery.settled:
             self._forwarder.batches.charge(delivery)
             delivery.copies.append(message)

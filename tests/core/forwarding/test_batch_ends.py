@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from core.forwarding.test_batches import accept, batch, charged, send, settle, splitting
+from core.forwarding.test_batches import accept, batch, charged, many, send, settle, splitting
 
 from router.amqp.batches import BATCH_FORMAT
 from router.amqp.constants import SenderSettleMode, TerminusExpiryPolicy as Policy
@@ -149,3 +149,37 @@ def test_large_states_are_not_kept_until_the_batch_is_settled() -> None:
     assert len(held.outcome_octets) < 100
     accept(receiver, 1)
     assert sending.outcome == Modified()
+
+
+def test_while_an_anonymous_sender_s_message_is_copied_the_rest_waits() -> None:
+    router = Router([AddressRule(True, "q", "multicast")])
+    router.is_patient = True
+    router.forwarder.distribution.copies_at_once = 2
+    receivers = [router.client().receiver("q", credit=100) for _ in range(9)]
+    sender = splitting(router.client(), None)
+    copies = router.forwarder.distribution.pending_copies
+    most = 0
+    send(sender, *(message(str(number), to="q") for number in range(20)), settled=True)
+    while router.has_work():
+        most = max(most, len(copies._works))
+        router.go_on()
+    assert most == 1
+    sender.send(message("after", to="q"), settled=True)
+    router.catch_up()
+    for each in receivers:
+        assert texts(each) == [*map(str, range(20)), "after"]
+
+
+def test_a_step_makes_copies_for_few_messages() -> None:
+    router = Router([AddressRule(True, "q", "multicast")])
+    router.is_patient = True
+    receivers = [router.client(window=10_000).receiver("q", credit=1000) for _ in range(100)]
+    send(splitting(router.client(), "q"), *many(400))
+    most, before = 0, len(receivers[0].received)
+    while router.has_work():
+        router.turn.deferred.step()
+        router.end_turn()
+        count = len(receivers[0].received)
+        most, before = max(most, count - before), count
+    assert texts(receivers[0]) == [*map(str, range(400))]
+    assert most == 1
