@@ -45,6 +45,8 @@ class Batches:
         self._forwarder = forwarder
         # who is charged for each batch that is not settled yet
         self._accounts: dict[Delivery, Account] = {}
+        # batches with messages that will be forwarded in later turns
+        self.unfinished: dict[Delivery, _Splitting] = {}
 
     def take(self, delivery: Delivery, frame: TransferFrame) -> None:
         """Take a frame of a batch; once the batch is complete, forward its messages."""
@@ -71,7 +73,14 @@ class Batches:
             octets = bytes(memoryview(frame.octets)[frame.payload_at : frame.end])
         splitting = _Splitting(forwarder, delivery, frame, octets)
         if not splitting.go_on():
+            self.unfinished[delivery] = splitting
             splitting.defer()
+
+    def give_up(self, delivery: Delivery) -> None:
+        """Forward no more messages of a delivery, if it is a batch; the sender's link is closing."""
+        splitting = self.unfinished.get(delivery)
+        if splitting is not None:
+            splitting.give_up()
 
     def charge(self, delivery: Delivery) -> None:
         """Charge an unsettled batch for one more message, which is about to be added to it."""
@@ -168,6 +177,11 @@ class _Splitting:
             connection.unfinished = self
         return not self._is_over
 
+    def give_up(self) -> None:
+        """Forward no more messages, and count those that are left as released."""
+        if not self._is_over:
+            self._refuse_rest(RELEASED, b"")
+
     def _must_wait(self) -> bool:
         """Return whether the last message is still being copied to very many receivers."""
         copies = self._forwarder.distribution.pending_copies
@@ -179,7 +193,7 @@ class _Splitting:
         link = delivery.incoming
         if link.owner is None or link.close_error is not None:
             # it was lost, or is being detached, perhaps because of a message in the batch
-            self._refuse_rest(RELEASED, b"")
+            self.give_up()
             return
         if delivery.settled and link.session.window.affordable() <= 0:
             # so many wait that its sender could send no more of them one by one
@@ -238,6 +252,7 @@ class _Splitting:
         if self._charged:
             self._account.release(BATCHES, self._charged)
         delivery = self._delivery
+        self._forwarder.batches.unfinished.pop(delivery, None)
         if delivery.settled:
             delivery.copies = None
             return

@@ -232,6 +232,7 @@ class _StolenSender:
                 # no more copies are made of it: the existing ones decide its outcome
                 copying = self._forwarder.distribution.pending_copies
                 copying.give_up(delivery)
+                self._forwarder.batches.give_up(delivery)
                 if delivery.copies is None:
                     yield delivery
                 for part in parts_of(delivery):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from core.forwarding.test_batches import accept, batch, charged, many, send, set
 from router.amqp.batches import BATCH_FORMAT
 from router.amqp.constants import SenderSettleMode, TerminusExpiryPolicy as Policy
 from router.amqp.message import Header
-from router.amqp.performatives import Accepted, Modified, Rejected, Source, Target
+from router.amqp.performatives import Accepted, Modified, Rejected, Released, Source, Target
 from router.amqp.types import Symbol
 from router.core.addresses.rules import AddressRule
 from router.core.model.address import Producer
@@ -183,3 +184,110 @@ def test_a_step_makes_copies_for_few_messages() -> None:
         most, before = max(most, count - before), count
     assert texts(receivers[0]) == [*map(str, range(400))]
     assert most == 1
+
+
+def test_a_sender_stolen_while_its_batch_is_split_gets_an_outcome() -> None:
+    router = Router([AddressRule(True, "q", "multicast")])
+    router.is_patient = True
+    router.forwarder.distribution.copies_at_once = 2
+    receivers = [router.client().receiver("q", credit=10) for _ in range(9)]
+    client = router.client(container="c")
+    sending = send(splitting(client, "q"), *many(4))
+    router.client(container="c").sender("q", name="link-0")
+    router.catch_up()
+    assert isinstance(sending.outcome, Modified)
+    assert charged(client) == 0
+    for each in receivers:
+        assert len(each.received) <= 1
+        accept(each, len(each.received))
+    assert in_ledger(router) == 0
+
+
+def test_waiting_messages_of_a_batch_expire() -> None:
+    router = Router()
+    receiver = router.client().receiver("q", credit=1)
+    client = router.client()
+    expiring = message("a", header=Header(ttl=1000))
+    sending = send(splitting(client, "q"), message("first"), expiring, message("b"))
+    router.wait(2)
+    receiver.grant(5)
+    assert texts(receiver) == ["first", "b"]
+    accept(receiver, 2)
+    assert sending.outcome.error.condition == "trioute:expired"
+    assert in_ledger(router) == 0
+
+
+def test_a_receiver_s_default_outcome_counts() -> None:
+    router = Router()
+    receiving = router.client()
+    receiver = receiving.receiver("q", 5, source=Source(address="q", default_outcome=Released()))
+    client = router.client()
+    sending = send(splitting(client, "q"), message("a"), message("b"))
+    settle(receiver, None)
+    receiving.lose()
+    assert sending.outcome == Released()
+    assert in_ledger(router) == 0
+
+
+@pytest.mark.parametrize("treatment", ["balanced", "multicast"])
+def test_messages_larger_than_receivers_take_are_rejected(treatment: str) -> None:
+    router = Router([AddressRule(True, "q", treatment)])
+    receiver = router.client().receiver("q", 5, max_message_size=100)
+    client = router.client()
+    sending = send(splitting(client, "q"), message("a"), message("b" * 200))
+    assert texts(receiver) == ["a"]
+    accept(receiver, 1)
+    assert sending.outcome.error.condition == "amqp:link:message-size-exceeded"
+    assert in_ledger(router) == 0
+
+
+@pytest.mark.parametrize("end", [Client.lose, Client.close])
+def test_a_sender_lost_while_messages_are_copied_leaves_no_charge(
+    end: Callable[[Client], None],
+) -> None:
+    router = Router([AddressRule(True, "q", "multicast")])
+    router.is_patient = True
+    router.forwarder.distribution.copies_at_once = 2
+    receivers = [router.client().receiver("q", credit=10) for _ in range(9)]
+    client = router.client()
+    send(splitting(client, "q"), *many(4))
+    end(client)
+    router.catch_up()
+    for each in receivers:
+        accept(each, len(each.received))
+    assert in_ledger(router) == 0
+    assert router.forwarder.backlog.held_bytes == 0
+
+
+@pytest.mark.parametrize("is_settled", [False, True])
+def test_a_sender_that_resumes_while_its_batch_is_split_leaves_no_charge(is_settled: bool) -> None:
+    router = Router()
+    router.is_patient = True
+    receiver = router.client(window=10_000).receiver("q", credit=10_000)
+    first = router.client()
+    sending = send(lasting(first), *many(1500), tag=b"t")
+    second = router.client(container=first.container)
+    sender = lasting(second, unsettled={} if is_settled else {b"t": None})
+    if not is_settled:
+        sending = sender.send(b"", tag=b"t", resume=True, message_format=BATCH_FORMAT)
+    router.catch_up()
+    accept(receiver, sum(not each.settled for each in receiver.received))
+    if not is_settled:
+        assert len(receiver.received) == 1500
+        assert sending.outcome == Accepted()
+    assert in_ledger(router) == 0
+    assert charged(first) == charged(second) == 0
+
+
+def test_shed_messages_of_a_batch_release_it() -> None:
+    router = Router(limit_bytes=20_000)
+    receiver = router.client().receiver("q", credit=1)
+    client = router.client()
+    sending = send(splitting(client, "q"), *(message("x" * 900) for _ in range(40)))
+    router.catch_up()
+    assert router.forwarder.backlog.held_bytes <= 20_000
+    assert router.table.total().shed > 0
+    receiver.grant(40)
+    accept(receiver, len(receiver.received))
+    assert sending.outcome == Modified(delivery_failed=True)
+    assert in_ledger(router) == 0
