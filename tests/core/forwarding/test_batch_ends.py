@@ -13,6 +13,7 @@ from router.amqp.constants import SenderSettleMode, TerminusExpiryPolicy as Poli
 from router.amqp.message import Header
 from router.amqp.performatives import Accepted, Modified, Rejected, Released, Source, Target
 from router.amqp.types import Symbol
+from router.core.addresses.bindings import BindingRule, ExchangeRule
 from router.core.addresses.rules import AddressRule
 from router.core.model.address import Producer
 from router.engine.account import BATCHES, DELIVERY_BYTES
@@ -201,6 +202,26 @@ def test_a_sender_stolen_while_its_batch_is_split_gets_an_outcome() -> None:
         assert len(each.received) <= 1
         accept(each, len(each.received))
     assert in_ledger(router) == 0
+
+
+def test_copies_for_an_exchange_s_destinations_are_not_offered_again() -> None:
+    router = Router()
+    router.forwarder.exchanges.configure(
+        [ExchangeRule("x", "e")],
+        [BindingRule("1", "x", "red", "a"), BindingRule("2", "x", "red", "b")],
+    )
+    other = router.client().receiver("b", credit=5)
+    sender = router.client().sender("e")
+    first = router.client().receiver("a", credit=0)
+    second = router.client().receiver("a", credit=0)
+    sending = sender.send(message("red", subject="red"))
+    first.grant(1)
+    second.grant(1)
+    assert router.forwarder.redelivery.kept_bytes == 0
+    settle(first, Released())
+    accept(other, 1)
+    assert texts(second) == []
+    assert sending.outcome == Accepted()
 
 
 def test_waiting_messages_of_a_batch_expire() -> None:
