@@ -72,13 +72,13 @@ class Settlement(Protocol):
 
 
 class BatchCharges(Protocol):
-    """Part of the core that takes batches apart, and charges their senders; `Batches` implements it."""
+    """Part of the core that takes batches apart; `Batches` implements it."""
 
     def settled(self, delivery: Delivery) -> None:
         """Release the charge for a delivery, if it is a batch: its sender awaits no outcome now."""
 
     def give_up(self, delivery: Delivery) -> None:
-        """Forward no more messages of a delivery, if it is a batch; the sender's link is closing."""
+        """Forward no more messages of a delivery, if it is a batch: its link is closing."""
 
     def change_link(self, delivery: Delivery, link: IncomingLink) -> None:
         """Charge an unsettled batch to the connection of another link of its sender."""

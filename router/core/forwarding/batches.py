@@ -77,7 +77,7 @@ class Batches:
             splitting.defer()
 
     def give_up(self, delivery: Delivery) -> None:
-        """Forward no more messages of a delivery, if it is a batch; the sender's link is closing."""
+        """Forward no more messages of a delivery, if it is a batch: its link is closing."""
         splitting = self.unfinished.get(delivery)
         if splitting is not None:
             splitting.give_up()
