@@ -72,10 +72,16 @@ class Settlement(Protocol):
 
 
 class BatchCharges(Protocol):
-    """Part of the core that charges senders for batches; `Batches` implements it."""
+    """Part of the core that takes batches apart; `Batches` implements it."""
 
     def settled(self, delivery: Delivery) -> None:
-        """Release the charge for a batch whose sender awaits no outcome any more."""
+        """Release the charge for a delivery, if it is a batch: its sender awaits no outcome now."""
+
+    def give_up(self, delivery: Delivery) -> None:
+        """Forward no more messages of a delivery, if it is a batch: its link is closing."""
+
+    def change_link(self, delivery: Delivery, link: IncomingLink) -> None:
+        """Charge an unsettled batch to the connection of another link of its sender."""
 
 
 class CreditNotes(Protocol):

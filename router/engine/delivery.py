@@ -7,7 +7,7 @@ separate object whose `parent` is the delivery that was received.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from router.engine.link import IncomingLink
@@ -100,6 +100,18 @@ class Delivery:
     kept_tag_size: int
     # for the core: its sample (`sampling`); usually None
     sample: Any
+
+
+def parts_of(delivery: Delivery) -> Iterator[Delivery]:
+    """Return the copies of a delivery; of a batch, each message and then its copies."""
+    copies: list[Delivery] = delivery.copies or []
+    return _with_copies(copies) if delivery.is_batch else iter(copies)
+
+
+def _with_copies(messages: list[Delivery]) -> Iterator[Delivery]:
+    for message in messages:
+        yield message
+        yield from message.copies or ()
 
 
 DEFAULTS: dict[str, object] = {

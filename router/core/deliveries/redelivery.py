@@ -107,9 +107,14 @@ class Redelivery:
 
 
 def awaits_outcome(delivery: Delivery) -> bool:
-    """Return whether the sender of a delivery, or of the batch it came in, awaits its outcome."""
-    sent = delivery if delivery.parent is None else delivery.parent
-    return sent.incoming_open
+    """Return whether the sender of a delivery, or of the batch it came in, awaits its outcome.
+
+    For a copy the answer is False: its outcome is only one of several.
+    """
+    parent = delivery.parent
+    if parent is not None and parent.is_batch:
+        return parent.incoming_open
+    return delivery.incoming_open
 
 
 def keeps_messages(address: Address) -> bool:

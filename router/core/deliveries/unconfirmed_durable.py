@@ -34,7 +34,10 @@ def refuse(forwarder: Core, delivery: Delivery, view: Octets, start: int, end: i
     """
     if delivery.settled or delivery.message_format or not is_durable(view, start, end):
         return False
-    sent = delivery if delivery.parent is None else delivery.parent
+    sent = delivery
+    while sent.parent is not None:
+        # a copy, and what was copied may have come in a batch
+        sent = sent.parent
     if not sent.incoming_open and sent.suspended is None:
         # its sender is lost and cannot be told: delivering the message is better than dropping it
         return False

@@ -25,11 +25,15 @@ from router.errors import AmqpError
 if TYPE_CHECKING:
     from router.amqp.reading import TransferFrame
     from router.core.forwarding.forward import Forwarder
+    from router.engine.account import Account
+    from router.engine.link import IncomingLink
 
 # The work of forwarding one message, as a number of frames (`Connection.deduct_work`), and how many
 # are forwarded in a step of a later turn.
 WORK: Final = 32
 MESSAGES_A_STEP: Final = 8
+# A step ends earlier if forwarding has deducted more work than this from the connection's turn.
+WORK_A_STEP: Final = 128
 REJECTED = int(Descriptor.REJECTED)
 RELEASED = int(Descriptor.RELEASED)
 
@@ -39,6 +43,10 @@ class Batches:
 
     def __init__(self, forwarder: Forwarder) -> None:
         self._forwarder = forwarder
+        # who is charged for each batch that is not settled yet
+        self._accounts: dict[Delivery, Account] = {}
+        # batches with messages that will be forwarded in later turns
+        self.unfinished: dict[Delivery, _Splitting] = {}
 
     def take(self, delivery: Delivery, frame: TransferFrame) -> None:
         """Take a frame of a batch; once the batch is complete, forward its messages."""
@@ -65,12 +73,36 @@ class Batches:
             octets = bytes(memoryview(frame.octets)[frame.payload_at : frame.end])
         splitting = _Splitting(forwarder, delivery, frame, octets)
         if not splitting.go_on():
+            self.unfinished[delivery] = splitting
             splitting.defer()
 
+    def give_up(self, delivery: Delivery) -> None:
+        """Forward no more messages of a delivery, if it is a batch: its link is closing."""
+        splitting = self.unfinished.get(delivery)
+        if splitting is not None:
+            splitting.give_up()
+
+    def charge(self, delivery: Delivery) -> None:
+        """Charge an unsettled batch for one more message, which is about to be added to it."""
+        account = self._accounts.get(delivery)
+        if account is None:
+            account = self._accounts[delivery] = _account_of(delivery.incoming)
+        account.charge(BATCHES, DELIVERY_BYTES)
+
     def settled(self, delivery: Delivery) -> None:
-        """Release the charge for a batch whose sender awaits no outcome any more."""
-        account = delivery.incoming.session.connection.account
-        account.release(BATCHES, DELIVERY_BYTES * len(delivery.copies))
+        """Release the charge for a delivery, if it is a batch: its sender awaits no outcome now."""
+        account = self._accounts.pop(delivery, None)
+        if account is not None:
+            account.release(BATCHES, DELIVERY_BYTES * len(delivery.copies))
+
+    def change_link(self, delivery: Delivery, link: IncomingLink) -> None:
+        """Charge a delivery, if it is a batch, to the connection of another link of its sender."""
+        account = self._accounts.get(delivery)
+        if account is not None:
+            count = DELIVERY_BYTES * len(delivery.copies)
+            account.release(BATCHES, count)
+            account = self._accounts[delivery] = _account_of(link)
+            account.charge(BATCHES, count)
 
     def _refuse_large(self, delivery: Delivery) -> None:
         self._forwarder.backlog.drop(delivery)
@@ -83,6 +115,11 @@ class Batches:
         self._forwarder.settlement.settle(delivery, REJECTED, verdict)
 
 
+def _account_of(link: IncomingLink) -> Account:
+    account: Account = link.session.connection.account
+    return account
+
+
 class _Splitting:
     """Task of forwarding the messages of a batch; its connection waits until it is done."""
 
@@ -93,12 +130,16 @@ class _Splitting:
         self._delivery = delivery
         # a copy, because the input buffer is about to be overwritten
         self._frame = frame.with_payload(b"")
+        # a later frame's flag means nothing, and would make each message resume a delivery
+        self._frame.resume = False
         self._messages = messages_in(octets)
         self._size = len(octets)
         # octets of the batch that are charged to the connection
         self._charged = 0
-        self._account = delivery.incoming.session.connection.account
+        self._account = _account_of(delivery.incoming)
         self._is_over = False
+        # the message that was forwarded last
+        self._last: Delivery | None = None
         self.session = delivery.incoming.session
         # counts one message too many, so that the batch is not settled before all are forwarded
         delivery.open_copies = 1
@@ -124,19 +165,27 @@ class _Splitting:
 
     def step(self) -> bool:
         """Forward a few messages in a later turn; return whether others remain."""
+        connection = self.session.connection
+        least = connection.turn_end - WORK_A_STEP
         for _ in range(MESSAGES_A_STEP):
-            if self._is_over or self._must_wait():
+            # a message to many receivers deducts work
+            if self._is_over or self._must_wait() or connection.turn_end < least:
                 break
             self._forward_next()
         if not self._is_over:
             # copies of a message to very many receivers may have taken this place
-            self.session.connection.unfinished = self
+            connection.unfinished = self
         return not self._is_over
 
+    def give_up(self) -> None:
+        """Forward no more messages, and count those that are left as released."""
+        if not self._is_over:
+            self._refuse_rest(RELEASED, b"")
+
     def _must_wait(self) -> bool:
-        """Return whether an earlier message is still being copied to very many receivers."""
+        """Return whether the last message is still being copied to very many receivers."""
         copies = self._forwarder.distribution.pending_copies
-        is_being_copied: bool = copies.is_at(self._delivery.address)
+        is_being_copied: bool = self._last is not None and copies.is_copying(self._last)
         return is_being_copied
 
     def _forward_next(self) -> None:
@@ -144,7 +193,7 @@ class _Splitting:
         link = delivery.incoming
         if link.owner is None or link.close_error is not None:
             # it was lost, or is being detached, perhaps because of a message in the batch
-            self._refuse_rest(RELEASED, b"")
+            self.give_up()
             return
         if delivery.settled and link.session.window.affordable() <= 0:
             # so many wait that its sender could send no more of them one by one
@@ -162,9 +211,9 @@ class _Splitting:
         if octets is None:
             self._end()
             return
-        message = self._message(len(octets))
+        message = self._last = self._message(len(octets))
         if not delivery.settled:
-            self._account.charge(BATCHES, DELIVERY_BYTES)
+            self._forwarder.batches.charge(delivery)
             delivery.copies.append(message)
             delivery.open_copies += 1
         self._forwarder.transfer_received(message, self._frame.with_payload(octets))
@@ -203,6 +252,7 @@ class _Splitting:
         if self._charged:
             self._account.release(BATCHES, self._charged)
         delivery = self._delivery
+        self._forwarder.batches.unfinished.pop(delivery, None)
         if delivery.settled:
             delivery.copies = None
             return

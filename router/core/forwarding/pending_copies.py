@@ -132,6 +132,10 @@ class PendingCopies:
         """Return whether a message that was sent to an address is still being copied."""
         return address in self._at
 
+    def is_copying(self, delivery: Delivery) -> bool:
+        """Return whether not all copies of a message are made yet."""
+        return delivery in self._works
+
     def stop(self, delivery: Delivery) -> bool:
         """Stop copying a message, without settling it; return whether it was being copied."""
         work = self._works.get(delivery)

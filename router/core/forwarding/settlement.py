@@ -287,6 +287,9 @@ class Settler:
         parent = copy.parent
         copy.parent = None
         parent.open_copies -= 1
+        if parent.is_batch and parent.open_copies and len(state) > MAX_KEPT_BYTES:
+            # the state is too large to be kept until the other messages are settled
+            state = b""
         # the first copy always counts, as it may have been settled without an outcome
         if parent.outcome_octets is None:
             parent.outcome = code
@@ -305,7 +308,7 @@ class Settler:
 
     def settle_merged(self, parent: Delivery) -> None:
         """Settle a message or batch with its sender, now that all its copies have an outcome."""
-        if parent.is_batch and not parent.settled:
+        if parent.is_batch:
             self.core.batches.settled(parent)
         parent.copies = None if parent.complete else parent.copies
         if parent.outcome == codes.MODIFIED and parent.incoming.side == HERE:
@@ -323,12 +326,12 @@ class Settler:
                 return
             code = codes.NO_STATE
             count = 0
-        if len(copies) > COPIES_AT_ONCE:
-            settling_copies.tell(self, copies, frame, code, count)
+        if len(copies) > COPIES_AT_ONCE or (delivery.is_batch and delivery.copies):
+            settling_copies.tell(self, delivery, frame, code, count)
         else:
             self.pass_to_receivers(copies, frame, code, count)
         if frame.settled:
-            if delivery.is_batch and delivery.copies:
+            if delivery.is_batch:
                 self.core.batches.settled(delivery)
             if delivery.settling == FIRST:
                 _keep_in_order(delivery.incoming.owner)

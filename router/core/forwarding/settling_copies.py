@@ -7,11 +7,12 @@ connection, whose turn then ends earlier (docs/decisions/0092-copies-in-later-tu
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from router.amqp.reading_disposition import DispositionFrame
 from router.engine.deferred import ITEMS_PER_STEP
-from router.engine.delivery import Delivery
+from router.engine.delivery import Delivery, parts_of
 
 if TYPE_CHECKING:
     from router.core.forwarding.settlement import Settler
@@ -24,19 +25,19 @@ WORK = 2
 
 
 def tell(
-    settler: Settler, copies: list[Delivery], frame: DispositionFrame, code: int, count: int
+    settler: Settler, delivery: Delivery, frame: DispositionFrame, code: int, count: int
 ) -> None:
-    """Pass a sender's disposition to the receivers of `copies`, partly in later turns."""
-    connection: Connection = copies[0].incoming.session.connection
+    """Pass a sender's disposition to the receivers of all copies, partly in later turns."""
+    connection: Connection = delivery.incoming.session.connection
     connection.deduct_work(WORK * AT_ONCE)
     # a copy, because the input buffer is about to be overwritten
-    steps = _told(settler, copies, frame.copy(), code, count)
+    steps = _told(settler, parts_of(delivery), frame.copy(), code, count)
     settler.turn.deferred.run_steps(steps, at_once=AT_ONCE)
 
 
 def _told(
-    settler: Settler, copies: list[Delivery], frame: DispositionFrame, code: int, count: int
+    settler: Settler, copies: Iterator[Delivery], frame: DispositionFrame, code: int, count: int
 ) -> Iterator[object]:
-    for at in range(0, len(copies), ITEMS_PER_STEP):
-        settler.pass_to_receivers(copies[at : at + ITEMS_PER_STEP], frame, code, count)
-        yield from range(ITEMS_PER_STEP)
+    while some := list(islice(copies, ITEMS_PER_STEP)):
+        settler.pass_to_receivers(some, frame, code, count)
+        yield from range(len(some))

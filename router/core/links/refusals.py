@@ -49,7 +49,9 @@ def reject_unaddressed(forwarder: Core, delivery: Delivery, verdict: bytes) -> N
     if _is_told_by_detach(forwarder, delivery):
         link = delivery.incoming
         link.session.connection.fail_link(link, _routing_error(delivery, verdict))
-        return
+        if delivery.parent is None:
+            return
+        # it came in a batch, whose charge is released once all its messages have an outcome
     forwarder.settlement.settle(delivery, REJECTED, verdict)
 
 

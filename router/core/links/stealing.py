@@ -20,6 +20,7 @@ from router.core.link_routes import routed_detach
 from router.core.links.terminus import search
 from router.core.model.address import HERE, Address, Consumer, Producer
 from router.engine import attaching
+from router.engine.delivery import parts_of
 from router.engine.events import LinkDetached, LinkStealingRefused, LinkStolen
 from router.engine.link import IncomingLink, Link
 from router.engine.states import Settling
@@ -229,10 +230,19 @@ class _StolenSender:
                 yield None
             else:
                 # no more copies are made of it: the existing ones decide its outcome
-                self._forwarder.distribution.pending_copies.give_up(delivery)
-                for part in [delivery] if delivery.copies is None else delivery.copies:
-                    # a copy that its receiver has settled no longer has a parent
-                    yield part if part is delivery or part.parent is delivery else None
+                copying = self._forwarder.distribution.pending_copies
+                copying.give_up(delivery)
+                self._forwarder.batches.give_up(delivery)
+                if delivery.copies is None:
+                    yield delivery
+                for part in parts_of(delivery):
+                    if part.copies is not None:
+                        # a message of a batch, which its own copies decide about
+                        copying.give_up(part)
+                        yield None
+                    else:
+                        # a copy that its receiver has settled no longer has a parent
+                        yield None if part.parent is None else part
 
     def _resolve(self, part: Delivery) -> None:
         """Resolve a delivery, or one of its copies, depending on how much of it was sent."""
