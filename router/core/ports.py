@@ -71,7 +71,7 @@ class Settlement(Protocol):
         """Mark a sender for a credit check at the end of the turn."""
 
 
-class BatchCharges(Protocol):
+class BatchSplitting(Protocol):
     """Part of the core that takes batches apart; `Batches` implements it."""
 
     def settled(self, delivery: Delivery) -> None:
@@ -306,7 +306,7 @@ class Core(Protocol):
     intake: Intake
 
     @property
-    def batches(self) -> BatchCharges:
+    def batches(self) -> BatchSplitting:
         """Return the part that takes batches apart."""
 
     @property

@@ -33,6 +33,7 @@ DROPPED = DroppedReceiver(0.0, 1, "container", "link", 1.0, "it takes nothing")
 
 
 PROVIDERS: list[tuple[type, object]] = [
+    (ports.BatchSplitting, FORWARDER.batches),
     (ports.Copies, FORWARDER.distribution.pending_copies),
     (ports.Core, FORWARDER),
     (ports.CreditNotes, FORWARDER.credit),
