@@ -29,6 +29,10 @@ MOST_AT_ONCE: Final = 8
 MANY_STEPS: Final = 16
 
 
+# What a step counts as garbage, as a number of links that attach.
+CHURN_OF_A_STEP: Final = 2
+
+
 @attrs.frozen(eq=False)
 class _Turn:
     given: trio.Event = attrs.field(factory=trio.Event, init=False)
@@ -38,8 +42,12 @@ class _Turn:
 class LowPriorityTurns:
     """Turns for steps of connections that are not open yet; hosts get them alternately."""
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, clock: Callable[[], float], count_work: Callable[[int], None] | None = None
+    ) -> None:
         self._clock = clock
+        # counts work as `memory.Churn` does
+        self._count_work = count_work or (lambda _: None)
         self._steps: HostFairQueue[_Turn] = HostFairQueue()
         self._accepts: deque[_Turn] = deque()
         self._some_wait = trio.Event()
@@ -83,6 +91,9 @@ class LowPriorityTurns:
                 more = int((self._clock() - began) / (2 * longest_wait_s))
                 for _ in range(min(1 + more, MOST_AT_ONCE)):
                     self._give_turn()
+                # A crowd that comes and goes keeps the garbage collector busy: here it collects
+                # little at a time, instead of much at some time.
+                self._count_work(CHURN_OF_A_STEP * self._weight)
             self._some_wait = trio.Event()
 
     def _give_turn(self) -> None:

@@ -55,7 +55,7 @@ class RouterHub(Hub["RouterPump"]):
             table, self.turn, self, memory_limit_bytes, link_names, terminus_limit_s, router_id
         )
         # for connections of peers that are not open yet
-        self.low_priority = LowPriorityTurns(self.clock)
+        self.low_priority = LowPriorityTurns(self.clock, self.churn.count)
         self.shedding = Shedder(self.forwarder, _report_shed)
         self.table = table
         self.connection_counters: list[ConnectionCounters] = []
@@ -90,7 +90,7 @@ class RouterHub(Hub["RouterPump"]):
         self.listeners: list[Callable[[Connection, object], None]] = []
         self.stuck_deliveries = StuckDeliveries(self.each_connection)
         self.tidy_callbacks.append(self.stuck_deliveries.tick)
-        self.timer_callbacks.append(UnsettledLimits(self.turn.ledger, self.each_connection).tick)
+        self.timer_callbacks.append(UnsettledLimits(self.turn, self.each_connection).tick)
         self._reclaimer = Reclaimer()
         # whether the router goes on after an exception in its own work; tests want to see it
         self.survives_defects = True

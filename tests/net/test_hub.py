@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from router.net.hub import READ_BYTES, SLICE_S, STUCK_S, Hub
+from router.net.hub import READ_BYTES, STUCK_S, TIMER_SLICE_S, Hub
 
 
 class FakeOwner:
@@ -82,7 +82,7 @@ def test_a_turn_that_looks_at_clocks_ends_when_it_has_taken_long(clock: list[flo
 
         def tick(self) -> None:
             """Count."""
-            clock[0] += SLICE_S / 4
+            clock[0] += TIMER_SLICE_S / 4
             looked.append(1)
 
     for _ in range(20):

@@ -9,7 +9,13 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from router.net.low_priority import LONGEST_WAIT_S, MANY_STEPS, MOST_AT_ONCE, LowPriorityTurns
+from router.net.low_priority import (
+    CHURN_OF_A_STEP,
+    LONGEST_WAIT_S,
+    MANY_STEPS,
+    MOST_AT_ONCE,
+    LowPriorityTurns,
+)
 
 
 class Asking:
@@ -178,3 +184,15 @@ async def test_several_turns_are_given_at_once_while_rounds_are_long(mock_clock:
         nursery.cancel_scope.cancel()
     # Given one by one, they would take at least as many rounds as there are steps.
     assert rounds_taken < 10 * MOST_AT_ONCE
+
+
+async def test_turns_are_counted_as_garbage() -> None:
+    counted: list[int] = []
+    turns = LowPriorityTurns(lambda: 0.0, counted.append)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(turns.run)
+        for weight in (1, 8):
+            await turns.step("a", weight)
+            await wait_all_tasks_blocked()
+        nursery.cancel_scope.cancel()
+    assert counted == [CHURN_OF_A_STEP, 8 * CHURN_OF_A_STEP]

@@ -10,18 +10,19 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from router.amqp.constants import Condition
 from router.core.model.memory_by_kind import deliveries_in
 from router.engine import attaching
 from router.engine.account import DELIVERY_BYTES, EQUAL_SHARE, OWN_LIMIT, Ledger
+from router.engine.deferred import DeferredPass
 from router.engine.link import IncomingLink
 from router.errors import AmqpError, Scope
 
 if TYPE_CHECKING:
     from router.engine.connection import Connection
+    from router.engine.outbox import Turn
 
 # How many connections and sessions are examined each time that timers are checked.
 AT_ONCE: Final = 1000
@@ -34,9 +35,11 @@ WORK_OF_A_DETACH: Final = 8
 class UnsettledLimits:
     """Periodic check of the unsettled deliveries of all `connections`, a few at each call."""
 
-    def __init__(self, ledger: Ledger, connections: Callable[[], Iterable[Connection]]) -> None:
-        self._ledger = ledger
+    def __init__(self, turn: Turn, connections: Callable[[], Iterable[Connection]]) -> None:
+        self._ledger: Ledger = turn.ledger
+        self._deferred = turn.deferred
         self._connections = connections
+        self._pass = DeferredPass()
         # the rest of the current round; None between two rounds
         self._round: Iterator[None] | None = None
         # octets charged for deliveries: in the last round, and so far in this one
@@ -46,12 +49,24 @@ class UnsettledLimits:
         self._relieving: set[Connection] = set()
 
     def tick(self, _now: float) -> None:
-        """Check the next connections; detach senders with too many unsettled deliveries."""
+        """Check the next connections; detach senders with too many unsettled deliveries.
+
+        If there are many connections, most of them are checked in later turns.
+        """
+        self._pass.start(self._deferred, self._next_checks())
+
+    def _next_checks(self) -> Iterator[None]:
+        """Go on with the current round, or begin the next one; yield AT_ONCE times at most."""
         if self._round is None:
             self._deliveries, self._counted = self._counted, 0
             self._round = self._checks()
-        if sum(1 for _ in islice(self._round, AT_ONCE)) < AT_ONCE:
-            self._round = None
+        for _ in range(AT_ONCE):
+            try:
+                next(self._round)
+            except StopIteration:
+                self._round = None
+                return
+            yield
 
     def _checks(self) -> Iterator[None]:
         """Check each connection; yield after each connection and each session examined."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from router.core.deliveries.unsettled_limits import AT_ONCE, UnsettledLimits
 from router.core.model.memory_by_kind import holdings_of
 from router.engine.account import DELIVERY_BYTES
@@ -25,7 +27,7 @@ def look(router: Router, overdrawn: UnsettledLimits) -> None:
 
 
 def overdrawn_of(router: Router) -> UnsettledLimits:
-    return UnsettledLimits(router.turn.ledger, lambda: [each.connection for each in router.clients])
+    return UnsettledLimits(router.turn, lambda: [each.connection for each in router.clients])
 
 
 def test_the_sender_with_most_is_detached_and_no_other() -> None:
@@ -101,12 +103,34 @@ def test_some_connections_are_looked_at_each_time() -> None:
         # each has a session, which is looked at as well
         return [clients[0].connection] * AT_ONCE
 
-    overdrawn = UnsettledLimits(router.turn.ledger, connections)
+    overdrawn = UnsettledLimits(router.turn, connections)
     for _ in range(3):
         look(router, overdrawn)
     assert len(rounds) == 1
     look(router, overdrawn)
     assert len(rounds) == 2
+
+
+def test_very_many_connections_are_checked_over_several_turns() -> None:
+    router = Router()
+    router.is_patient = True
+    client = router.client()
+    checked: list[int] = []
+
+    def connections() -> Iterator[Connection]:
+        for number in range(AT_ONCE):
+            checked.append(number)
+            yield client.connection
+
+    overdrawn = UnsettledLimits(router.turn, connections)
+    overdrawn.tick(router.turn.now)
+    begun = len(checked)
+    assert 0 < begun < AT_ONCE / 2
+    # the next tick does not begin another pass beside this one
+    overdrawn.tick(router.turn.now)
+    assert len(checked) == begun
+    router.catch_up()
+    assert len(checked) == AT_ONCE / 2
 
 
 def test_very_many_senders_are_detached_over_several_turns() -> None:
@@ -132,6 +156,7 @@ def test_very_many_senders_are_detached_over_several_turns() -> None:
     refused = ledger.refused
     while overdrawn._round is not None:
         overdrawn.tick(router.turn.now)
+        router.go_on()
     overdrawn.tick(router.turn.now)
     assert ledger.refused == refused
     router.catch_up()
