@@ -111,7 +111,7 @@ def awaits_outcome(delivery: Delivery) -> bool:
 
     For a copy the answer is False: its outcome is only one of several.
     """
-    parent = delivery.parent
+    parent: Delivery | None = delivery.parent
     if parent is not None and parent.is_batch:
         return parent.incoming_open
     return delivery.incoming_open
