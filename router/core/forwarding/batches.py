@@ -82,6 +82,11 @@ class Batches:
         if splitting is not None:
             splitting.give_up()
 
+    def give_up_all(self) -> None:
+        """Forward no more messages of any batch; those that were forwarded decide its outcome."""
+        for splitting in list(self.unfinished.values()):
+            splitting.give_up()
+
     def charge(self, delivery: Delivery) -> None:
         """Charge an unsettled batch for one more message, which is about to be added to it."""
         account = self._accounts.get(delivery)

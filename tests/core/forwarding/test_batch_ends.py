@@ -312,3 +312,17 @@ def test_shed_messages_of_a_batch_release_it() -> None:
     accept(receiver, len(receiver.received))
     assert sending.outcome == Modified(delivery_failed=True)
     assert in_ledger(router) == 0
+
+
+def test_a_router_that_stops_gives_up_what_it_has_not_forwarded() -> None:
+    router = Router()
+    router.is_patient = True
+    receiver = router.client(window=10_000).receiver("q", credit=10_000)
+    client = router.client()
+    sending = send(splitting(client, "q"), *many(1500))
+    router.forwarder.batches.give_up_all()
+    router.catch_up()
+    assert len(receiver.received) < 1500
+    accept(receiver, len(receiver.received))
+    assert sending.outcome == Modified(delivery_failed=True)
+    assert charged(client) == 0
