@@ -40,4 +40,3 @@ def test_what_is_asked_is_told_in_short() -> None:
 
 def test_what_a_client_puts_into_a_request_is_not_shown() -> None:
     assert "t0ken" not in repr(Request({"security_token": "t0ken"}, None))
-
