@@ -321,10 +321,7 @@ class DeliveryTracer:
         origin = delivery
         while origin.parent is not None:
             origin = origin.parent
-        link = origin.incoming
-        if link is None:
-            return None
-        session = link.session
+        session = origin.incoming.session
         key = (session.connection.number, session.channel, origin.incoming_id)
         return self._followed.get(key)
 
