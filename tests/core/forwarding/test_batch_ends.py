@@ -326,3 +326,16 @@ def test_a_router_that_stops_gives_up_what_it_has_not_forwarded() -> None:
     accept(receiver, len(receiver.received))
     assert sending.outcome == Modified(delivery_failed=True)
     assert charged(client) == 0
+
+
+def test_messages_that_wait_are_charged_even_if_their_sender_settles() -> None:
+    router = Router()
+    receiver = router.client().receiver("q", credit=1)
+    client = router.client()
+    sender = splitting(client, "q")
+    sender.settle(send(sender, *many(5)))
+    assert charged(client) == 4 * DELIVERY_BYTES
+    receiver.grant(3)
+    assert charged(client) == DELIVERY_BYTES
+    receiver.detach()
+    assert charged(client) == 0
