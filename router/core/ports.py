@@ -75,7 +75,13 @@ class BatchSplitting(Protocol):
     """Part of the core that takes batches apart; `Batches` implements it."""
 
     def settled(self, delivery: Delivery) -> None:
-        """Release the charge for a delivery, if it is a batch: its sender awaits no outcome now."""
+        """Release the charge for a delivery, if it is a batch: all its messages are settled."""
+
+    def settled_by_sender(self, delivery: Delivery) -> None:
+        """Release the charge for a delivery, if it is a batch, except for messages that wait."""
+
+    def left_queue(self, message: Delivery) -> None:
+        """Release the charge for a message that waited, and whose sender has settled its batch."""
 
     def give_up(self, delivery: Delivery) -> None:
         """Forward no more messages of a delivery, if it is a batch: its link is closing."""

@@ -20,7 +20,7 @@ from router.amqp.peek import find_to
 from router.amqp.watching import SeenFrame
 from router.core.addresses.table import address_name
 from router.core.model.address import Address, Producer
-from router.engine.delivery import Delivery
+from router.engine.delivery import Delivery, parts_of
 from router.engine.link import IncomingLink
 from router.engine.naming import link_identity
 from router.engine.session import Session
@@ -179,7 +179,8 @@ class DeliveryTracer:
         followed = self._follow(key, octets, received.link)
         followed.octets = delivery.size
         self._tell(followed, "is here", received.link, **_facts(received), bytes=delivery.size)
-        outs = [each for each in delivery.copies or [delivery] if each.outgoing is not None]
+        parts = [delivery, *parts_of(delivery)]
+        outs = [each for each in parts if each.outgoing is not None]
         for each in outs:
             link = each.outgoing
             number = link.session.connection.number
@@ -317,11 +318,10 @@ class DeliveryTracer:
 
     def _origin(self, delivery: Delivery) -> _Followed | None:
         """Return the followed delivery from which an outgoing delivery originates, or None."""
-        origin = delivery if delivery.parent is None else delivery.parent
-        link = origin.incoming
-        if link is None:
-            return None
-        session = link.session
+        origin = delivery
+        while origin.parent is not None:
+            origin = origin.parent
+        session = origin.incoming.session
         key = (session.connection.number, session.channel, origin.incoming_id)
         return self._followed.get(key)
 

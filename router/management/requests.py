@@ -44,7 +44,8 @@ class Request:
     change things.
     """
 
-    properties: Mapping[str, object]
+    # a client may put a token here
+    properties: Mapping[str, object] = attrs.field(repr=False)
     body: object
     connection: int | None = None
     may_change: bool = False

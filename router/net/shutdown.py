@@ -36,6 +36,7 @@ def close_connections_now(hub: RouterHub, why: str) -> None:
     hub.begin_turn()
     with hub.turn.deferred.all_at_once():
         hub.forwarder.distribution.pending_copies.give_up_all()
+        hub.forwarder.batches.give_up_all()
         hub.shedding.finish()
         hub.forwarder.suspended.end_all(hub.forwarder)
         close_in_order(hub, list(hub.pumps.values()), why)

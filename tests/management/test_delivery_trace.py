@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from router.amqp.batches import BATCH_FORMAT
 from router.amqp.constants import Descriptor
 from router.amqp.encode import encode_value
-from router.amqp.message import AmqpValue, Message, Properties, encode_message
+from router.amqp.message import AmqpValue, Data, Message, Properties, encode_message
 from router.amqp.performatives import Accepted, Close, Detach, Disposition, Released, Transfer
 from router.amqp.types import Described, UInt, ULong
 from router.client import Receiver
@@ -134,6 +135,37 @@ async def test_each_copy_of_a_multicast_is_told() -> None:
         assert found.count(("went out", "2.0.0")) == found.count(("went out", "3.0.0")) == 1
         assert found.count(("outcome", "2.0.0")) == found.count(("outcome", "3.0.0")) == 1
         assert found[-1] == ("told", "1.0.0")
+
+
+async def test_copies_of_the_messages_of_a_batch_are_told_of_the_batch() -> None:
+    async with (
+        running_node(CONFIGURATION) as running,
+        dialled(running.address) as sender,
+        dialled(running.address) as target,
+        asking(running) as (management, receiver),
+    ):
+        await sender.begin()
+        await target.begin()
+        await target.attach_receiver("many/x", credit=10)
+        await sender.attach_sender("many/x")
+        (session,) = (await running.pump_of(sender)).connection.local_sessions.values()
+        session.local_links[0].owner.splits_batches = True
+        await follow(management, receiver, address="many/x")
+        await sender.transfer(0)
+        await target.hear_until(Transfer)
+        batch = encode_message(Message(body=(Data(encode_message(Message(body=(Data(b"m"),)))),)))
+        await sender.transfer(1, batch, message_format=BATCH_FORMAT)
+        await target.hear_until(Transfer)
+        found = await lines(receiver, 4)
+        assert [(each["event"], each["delivery"]) for each in found] == [
+            ("came in", 1),
+            ("went out", 1),
+            ("came in", 2),
+            ("went out", 2),
+        ]
+        late = await management.open_receiver(credit=10)
+        assert await follow(management, late, link="1.0.0", deliveryId=1) == 1
+        assert await told(late, 2) == [("is here", "1.0.0"), ("is out", "2.0.0")]
 
 
 async def test_what_is_settled_from_the_begin_is_known_by_its_content() -> None:

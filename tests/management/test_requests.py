@@ -36,3 +36,7 @@ def test_arguments_have_types() -> None:
 def test_what_is_asked_is_told_in_short() -> None:
     request = Request({"operation": "get-log", "name": "x" * 1000, "identity": 5, "other": "y"}, {})
     assert request.subject == {"operation": "get-log", "name": "x" * MAX_LOGGED_TEXT}
+
+
+def test_what_a_client_puts_into_a_request_is_not_shown() -> None:
+    assert "t0ken" not in repr(Request({"security_token": "t0ken"}, None))

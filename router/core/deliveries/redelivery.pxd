@@ -26,5 +26,5 @@ cdef class Redelivery:
     @cython.locals(code=int)
     cpdef bint handle_disposition(self, object core, Delivery delivery, DispositionFrame frame) except -1
 
-@cython.locals(parent=Delivery, sent=Delivery)
+@cython.locals(parent=Delivery)
 cpdef bint awaits_outcome(Delivery delivery) except -1

@@ -111,10 +111,10 @@ def awaits_outcome(delivery: Delivery) -> bool:
 
     For a copy the answer is False: its outcome is only one of several.
     """
-    parent = delivery.parent
-    sent = delivery if parent is None or not parent.is_batch else parent
-    awaits: bool = sent.incoming_open
-    return awaits
+    parent: Delivery | None = delivery.parent
+    if parent is not None and parent.is_batch:
+        return parent.incoming_open
+    return delivery.incoming_open
 
 
 def keeps_messages(address: Address) -> bool:

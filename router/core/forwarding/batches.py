@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import attrs
+
 from router.amqp.batches import messages_in
 from router.amqp.constants import Condition, Descriptor
 from router.core.links.azure_clients import MAX_BATCH_BYTES
@@ -43,8 +45,8 @@ class Batches:
 
     def __init__(self, forwarder: Forwarder) -> None:
         self._forwarder = forwarder
-        # who is charged for each batch that is not settled yet
-        self._accounts: dict[Delivery, Account] = {}
+        # for batches that are not settled yet, or have messages that wait
+        self._charges: dict[Delivery, _Charge] = {}
         # batches with messages that will be forwarded in later turns
         self.unfinished: dict[Delivery, _Splitting] = {}
 
@@ -82,27 +84,49 @@ class Batches:
         if splitting is not None:
             splitting.give_up()
 
+    def give_up_all(self) -> None:
+        """Forward no more messages of any batch; those that were forwarded decide its outcome."""
+        for splitting in list(self.unfinished.values()):
+            splitting.give_up()
+
     def charge(self, delivery: Delivery) -> None:
         """Charge an unsettled batch for one more message, which is about to be added to it."""
-        account = self._accounts.get(delivery)
-        if account is None:
-            account = self._accounts[delivery] = _account_of(delivery.incoming)
-        account.charge(BATCHES, DELIVERY_BYTES)
+        charge = self._charges.get(delivery)
+        if charge is None:
+            charge = self._charges[delivery] = _Charge(_account_of(delivery.incoming))
+        charge.change(1)
 
     def settled(self, delivery: Delivery) -> None:
-        """Release the charge for a delivery, if it is a batch: its sender awaits no outcome now."""
-        account = self._accounts.pop(delivery, None)
-        if account is not None:
-            account.release(BATCHES, DELIVERY_BYTES * len(delivery.copies))
+        """Release the charge for a delivery, if it is a batch: all its messages are settled."""
+        charge = self._charges.pop(delivery, None)
+        if charge is not None:
+            charge.change(-charge.count)
+
+    def settled_by_sender(self, delivery: Delivery) -> None:
+        """Release the charge for a delivery, if it is a batch, except for messages that wait."""
+        charge = self._charges.get(delivery)
+        if charge is not None:
+            waiting = sum(each.waits_in is not None for each in delivery.copies)
+            charge.change(waiting - charge.count)
+            if not waiting:
+                del self._charges[delivery]
+
+    def left_queue(self, message: Delivery) -> None:
+        """Release the charge for a message that waited, and whose sender has settled its batch."""
+        charge = self._charges.get(message.parent)
+        if charge is not None:
+            charge.change(-1)
+            if not charge.count:
+                del self._charges[message.parent]
 
     def change_link(self, delivery: Delivery, link: IncomingLink) -> None:
         """Charge a delivery, if it is a batch, to the connection of another link of its sender."""
-        account = self._accounts.get(delivery)
-        if account is not None:
-            count = DELIVERY_BYTES * len(delivery.copies)
-            account.release(BATCHES, count)
-            account = self._accounts[delivery] = _account_of(link)
-            account.charge(BATCHES, count)
+        charge = self._charges.get(delivery)
+        if charge is not None:
+            count = charge.count
+            charge.change(-count)
+            charge.account = _account_of(link)
+            charge.change(count)
 
     def _refuse_large(self, delivery: Delivery) -> None:
         self._forwarder.backlog.drop(delivery)
@@ -113,6 +137,22 @@ class Batches:
         )
         verdict = router_outcomes.rejected(Condition.MESSAGE_SIZE_EXCEEDED, problem)
         self._forwarder.settlement.settle(delivery, REJECTED, verdict)
+
+
+@attrs.define
+class _Charge:
+    """Charge for a number of messages of a batch."""
+
+    account: Account
+    count: int = 0
+
+    def change(self, by: int) -> None:
+        """Charge for more messages, or release the charge for some."""
+        self.count += by
+        if by < 0:
+            self.account.release(BATCHES, -by * DELIVERY_BYTES)
+        else:
+            self.account.charge(BATCHES, by * DELIVERY_BYTES)
 
 
 def _account_of(link: IncomingLink) -> Account:

@@ -49,7 +49,7 @@ cdef class QueueService:
     cpdef int raise_priority(self, OutgoingLink link, int level) except -1
     @cython.locals(consumer=Consumer)
     cdef int serve_next(self, OutgoingLink link) except -1
-    @cython.locals(producer=Producer)
+    @cython.locals(producer=Producer, parent=Delivery)
     cpdef int note_dequeued(self, Delivery delivery) except -1
     cpdef bytes annotated(self, Consumer consumer, Delivery delivery, bytes octets)
     cpdef bint note_leaving(self, Consumer consumer, Delivery delivery) except -1

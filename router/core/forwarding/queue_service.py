@@ -290,7 +290,10 @@ class QueueService:
     def note_dequeued(self, delivery: Delivery) -> None:
         """Note that a delivery left its queue, so that an anonymous sender may get new credit."""
         producer = delivery.incoming.owner
-        is_copy = delivery.parent is not None and not delivery.parent.is_batch
+        parent = delivery.parent
+        is_copy = parent is not None and not parent.is_batch
+        if parent is not None and parent.is_batch and parent.settled:
+            self.core.batches.left_queue(delivery)
         if producer is not None and producer.address is None and not is_copy:
             producer.waiting -= 1
             self.credit.note(None, producer)

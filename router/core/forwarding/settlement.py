@@ -332,7 +332,7 @@ class Settler:
             self.pass_to_receivers(copies, frame, code, count)
         if frame.settled:
             if delivery.is_batch:
-                self.core.batches.settled(delivery)
+                self.core.batches.settled_by_sender(delivery)
             if delivery.settling == FIRST:
                 _keep_in_order(delivery.incoming.owner)
             if delivery.incoming.credit == 0:

@@ -96,7 +96,9 @@ def properties_for(link: IncomingLink) -> AnyMap | None:
     """Return the properties that clients of Azure look for in the attach of their sender's link."""
     if not splits_batches(link):
         return None
-    return {Symbol("com.microsoft:max-message-batch-size"): ULong(MAX_BATCH_BYTES)}
+    access: Access = link.session.connection.access
+    size = min(MAX_BATCH_BYTES, max_message_size(access))
+    return {Symbol("com.microsoft:max-message-batch-size"): ULong(size)}
 
 
 def never_settles(link: OutgoingLink) -> bool:

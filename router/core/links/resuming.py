@@ -428,7 +428,7 @@ def settled_by_sender(
     `code` and `octets` are the state in the sender's settlement, if it has one.
     """
     delivery.suspended = None
-    forwarder.batches.settled(delivery)
+    forwarder.batches.settled_by_sender(delivery)
     delivery.settled = True
     for part in [delivery, *parts_of(delivery)]:
         part.settled = True

@@ -312,3 +312,30 @@ def test_shed_messages_of_a_batch_release_it() -> None:
     accept(receiver, len(receiver.received))
     assert sending.outcome == Modified(delivery_failed=True)
     assert in_ledger(router) == 0
+
+
+def test_a_router_that_stops_gives_up_what_it_has_not_forwarded() -> None:
+    router = Router()
+    router.is_patient = True
+    receiver = router.client(window=10_000).receiver("q", credit=10_000)
+    client = router.client()
+    sending = send(splitting(client, "q"), *many(1500))
+    router.forwarder.batches.give_up_all()
+    router.catch_up()
+    assert len(receiver.received) < 1500
+    accept(receiver, len(receiver.received))
+    assert sending.outcome == Modified(delivery_failed=True)
+    assert charged(client) == 0
+
+
+def test_messages_that_wait_are_charged_even_if_their_sender_settles() -> None:
+    router = Router()
+    receiver = router.client().receiver("q", credit=1)
+    client = router.client()
+    sender = splitting(client, "q")
+    sender.settle(send(sender, *many(5)))
+    assert charged(client) == 4 * DELIVERY_BYTES
+    receiver.grant(3)
+    assert charged(client) == DELIVERY_BYTES
+    receiver.detach()
+    assert charged(client) == 0

@@ -103,6 +103,17 @@ def test_other_connections_are_as_before() -> None:
     assert len(receiver.received[0].tag or b"") < 16
 
 
+def test_they_make_no_batch_that_their_link_refuses() -> None:
+    claimant = Claimant(Router(), Verifier())
+    sender, _ = claimant.attach()
+    claimant.put(sender, "send:q")
+    claimant.client.connection.access.max_message_size = 1000
+    to = claimant.client.sender("q", name="s")
+    assert to.attach is not None
+    assert to.attach.max_message_size == 1000
+    assert to.attach.properties == {"com.microsoft:max-message-batch-size": 1000}
+
+
 def test_their_batches_are_taken_apart() -> None:
     claimant = Claimant(Router(), Verifier())
     sender, _ = claimant.attach()
