@@ -181,9 +181,12 @@ class Client:
         container: str | None = None,
         user: str | None = None,
         first: int = 0,
+        link_prefix: str = "link",
         **settings: Any,
     ) -> None:
         self.router = router
+        # for names of links: another client with the same container needs another one
+        self.link_prefix = link_prefix
         self.container = f"client-{id(self)}" if container is None else container
         self.connection = Connection(
             server_settings(**{"sasl_mechanisms": (), **settings}),
@@ -229,9 +232,12 @@ class Client:
 
     # Links.
 
+    def _link_name(self) -> str:
+        return f"{self.link_prefix}-{len(self.links)}"
+
     def sender(self, address: str | None, **fields: Any) -> SendingLink:
         """Attach a sending link."""
-        link = SendingLink(self, len(self.links), address, fields.pop("name", None))
+        link = SendingLink(self, len(self.links), address, fields.pop("name", self._link_name()))
         self.links.append(link)
         target = fields.pop("target", Target(address=address))
         source = fields.pop("source", Source())
@@ -243,7 +249,7 @@ class Client:
 
     def receiver(self, address: str | None, credit: int = 0, **fields: Any) -> ReceivingLink:
         """Attach a receiving link, and grant it credit."""
-        link = ReceivingLink(self, len(self.links), address, fields.pop("name", None))
+        link = ReceivingLink(self, len(self.links), address, fields.pop("name", self._link_name()))
         self.links.append(link)
         source = fields.pop("source", Source(address=address))
         link.default_outcome = None if source is None else source.default_outcome
@@ -492,9 +498,9 @@ class Sending:
 class SendingLink:
     """Client's sender; the router's incoming link."""
 
-    def __init__(self, client: Client, handle: int, address: str | None, name: str | None) -> None:
+    def __init__(self, client: Client, handle: int, address: str | None, name: str) -> None:
         self.client = client
-        self.name = f"link-{handle}" if name is None else name
+        self.name = name
         self.handle = handle
         self.router_handle = -1
         self.address = address
@@ -622,9 +628,9 @@ class Received:
 class ReceivingLink:
     """Client's receiver; the router's outgoing link."""
 
-    def __init__(self, client: Client, handle: int, address: str | None, name: str | None) -> None:
+    def __init__(self, client: Client, handle: int, address: str | None, name: str) -> None:
         self.client = client
-        self.name = f"link-{handle}" if name is None else name
+        self.name = name
         self.handle = handle
         self.router_handle = -1
         self.address = address

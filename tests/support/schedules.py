@@ -217,7 +217,9 @@ class Play:
         client = link.client
         if how % 3 and len(self.clients) < 16:
             sizes = {"max_frame_size": client.max_frame_size, "window": 1 + how * how}
-            client = self.router.client(container=client.container, **sizes)
+            # its other links must not steal those of the first client
+            prefix = f"link-of-{len(self.clients)}"
+            client = self.router.client(container=client.container, link_prefix=prefix, **sizes)
             self.clients.append(client)
         address = ADDRESSES[how % len(ADDRESSES)] if how % 4 == 0 else link.address
         if isinstance(link, SendingLink):
