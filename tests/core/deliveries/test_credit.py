@@ -171,7 +171,7 @@ def test_the_serial_numbers_of_a_link_may_wrap() -> None:
     router = Router()
     client = router.client()
     receiver = router.client().receiver("q", 30)
-    sender = SendingLink(client, 0, "q", None)
+    sender = SendingLink(client, 0, "q", "link")
     client.links.append(sender)
     sender.delivery_count = 2**32 - 3
     client.say(
