@@ -184,7 +184,7 @@ def _is_realm_of(realm: str, host: str) -> bool:
 def _hashed(passwords: Mapping[str, str], source: str) -> dict[str, Credentials]:
     """Return hashes of the passwords in a database.
 
-    They cost little: whoever could steal them can steal the database, too.
+    Their cost is the lowest: anyone who can read them can also read the database.
     """
     users: dict[str, Credentials] = {}
     mistakes: list[Mistake] = []

@@ -1,4 +1,4 @@
-"""What is taken for a batch of messages, and what is not."""
+"""Which octets are a batch of messages, and which messages are in it."""
 
 from __future__ import annotations
 

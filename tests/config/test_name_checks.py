@@ -1,4 +1,4 @@
-"""What the checks of several entities say about names and secrets."""
+"""Findings about names and secrets, which the checks of several entities share."""
 
 from __future__ import annotations
 

@@ -10,12 +10,11 @@ import os
 import subprocess
 from typing import Any
 
-import pytest
-
 from support.certificates import Authority
 from support.configuring import entity
 from support.jms import ROOT, require_java
-from support.rhea_peers import FOLDER, REQUIRED, require_rhea
+from support.missing_peers import skip_without
+from support.rhea_peers import FOLDER, require_rhea
 from support.routers import RouterProcess
 from support.tls_peers import STORE_PASSWORD, listener, profile, trust_store
 
@@ -48,16 +47,13 @@ def secured(authority: Authority, name: str = "secured", **more: Any) -> str:
 def said_by_node(
     mode: str, text: str, address: str, *more: str, **variables: str
 ) -> dict[str, Any]:
-    """Return what the SDKs in JavaScript tell; the last value counts that is told of a thing.
+    """Run a program that uses the JavaScript SDKs; return its results by name.
 
     Skip without them, or fail where `TRIOUTE_REQUIRE_INTEROP=1`.
     """
     node = require_rhea()
     if not (FOLDER / "node_modules" / "@azure").is_dir():
-        reason = "THE SDKS OF AZURE IN JAVASCRIPT ARE MISSING (run `make interop`)"
-        if os.environ.get(REQUIRED) == "1":
-            pytest.fail(f"{reason}, and {REQUIRED}=1 asks for them")
-        pytest.skip(reason)
+        skip_without("THE SDKS OF AZURE IN JAVASCRIPT ARE MISSING (run `make interop`)")
     done = subprocess.run(
         [node, "azure.js", mode, text, address, *more],
         cwd=FOLDER,

@@ -17,14 +17,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-import pytest
 from proton import Terminus
 from proton.reactor import SenderOption
 
 from support.configuring import entity
+from support.missing_peers import skip_without
 from support.ports import free_port, is_open
 from support.proton_peers import ProtonPeers
-from support.rhea_peers import REQUIRED
 from support.routers import RouterProcess
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -42,12 +41,9 @@ LAST_LINES = 30
 def unpacked(kind: str, name: str) -> Path:
     """Return the folder with a broker's programs; skip or fail the test without it."""
     folder = UNPACKED / kind
-    if (folder / "ready").is_file():
-        return folder
-    reason = f"{name} IS MISSING (run `make brokers`): nothing is tried with it"
-    if os.environ.get(REQUIRED) == "1":
-        pytest.fail(f"{reason}, and {REQUIRED}=1 asks for it")
-    pytest.skip(reason)
+    if not (folder / "ready").is_file():
+        skip_without(f"{name} IS MISSING (run `make brokers`): nothing is tried with it")
+    return folder
 
 
 def last_lines(log: Path, count: int = LAST_LINES) -> str:

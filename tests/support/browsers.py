@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.server
 import json
-import os
 import queue
 import shutil
 import subprocess
@@ -14,10 +13,9 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlencode
 
-import pytest
-
+from support.missing_peers import skip_without
 from support.process_trees import descendants, kill
-from support.rhea_peers import FOLDER, REQUIRED, require_rhea
+from support.rhea_peers import FOLDER, require_rhea
 
 PATIENCE_S = 60.0
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -31,12 +29,11 @@ def require_browser() -> str:
     """Return the path of Chromium; skip without it, or fail where `TRIOUTE_REQUIRE_INTEROP=1`."""
     require_rhea()
     found = next((path for name in NAMES if (path := shutil.which(name))), None)
-    if found is not None:
-        return found
-    reason = "CHROMIUM IS MISSING (on Debian: apt-get install chromium): no browser takes part"
-    if os.environ.get(REQUIRED) == "1":
-        pytest.fail(f"{reason}, and {REQUIRED}=1 asks for it")
-    pytest.skip(reason)
+    if found is None:
+        skip_without(
+            "CHROMIUM IS MISSING (on Debian: apt-get install chromium): no browser takes part"
+        )
+    return found
 
 
 class Browser:

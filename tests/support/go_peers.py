@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from pathlib import Path
 
-import pytest
-
-from support.rhea_peers import REQUIRED
+from support.missing_peers import skip_without
 
 PROGRAM = Path(__file__).resolve().parents[2] / ".peers" / "go-amqp"
 # longer than the program's own patience
@@ -32,10 +29,7 @@ def login_by_go(url: str, user: str, token: str) -> str:
 def _said(*arguments: str) -> list[str]:
     """Run the program, and return the lines that it prints."""
     if not PROGRAM.exists():
-        reason = "go-amqp IS MISSING (run `make interop`; it takes Go): it does not take part"
-        if os.environ.get(REQUIRED) == "1":
-            pytest.fail(f"{reason}, and {REQUIRED}=1 asks for it")
-        pytest.skip(reason)
+        skip_without("go-amqp IS MISSING (run `make interop`; it takes Go): it does not take part")
     ended = subprocess.run(
         [PROGRAM, *arguments],
         capture_output=True,

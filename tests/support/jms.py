@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 from pathlib import Path
 
-import pytest
+from support.missing_peers import skip_without
 
 ROOT = Path(__file__).resolve().parents[2]
 JARS = ROOT / ".jms"
 PEER = ROOT / "tests/interop/jms/Peer.java"
-REQUIRED = "TRIOUTE_REQUIRE_INTEROP"
 PATIENCE_S = 120
 
 
@@ -22,12 +20,9 @@ def require_java(jars: Path, client: str) -> str:
     `jars` is the folder where `make interop` puts the client.
     """
     java = shutil.which("java")
-    if java is not None and shutil.which("javac") is not None and (jars / "pom.xml").is_file():
-        return java
-    reason = f"{client} OR A JDK IS MISSING (run `make interop`): nothing is tried with it"
-    if os.environ.get(REQUIRED) == "1":
-        pytest.fail(f"{reason}, and {REQUIRED}=1 asks for it")
-    pytest.skip(reason)
+    if java is None or shutil.which("javac") is None or not (jars / "pom.xml").is_file():
+        skip_without(f"{client} OR A JDK IS MISSING (run `make interop`): nothing is tried with it")
+    return java
 
 
 def jms(url: str, address: str, *what: str) -> list[str]:

@@ -6,7 +6,6 @@ Without it tests skip with a clear message, or fail where `TRIOUTE_REQUIRE_INTER
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -19,9 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from support.rhea_peers import REQUIRED
+from support.missing_peers import skip_without
 
 ROOT = Path(__file__).resolve().parents[2]
 RULES = ROOT / "deploy/prometheus/trioute-alerts.yml"
@@ -37,12 +34,11 @@ _LISTENING = re.compile(r'msg="Listening on" address=(\S+):(\d+)')
 def program(name: str) -> str:
     """Return the path of `prometheus` or `promtool`; skip or fail the test without it."""
     path = shutil.which(name) or shutil.which(name, path=str(UNPACKED))
-    if path is not None:
-        return path
-    reason = f"{name} IS MISSING (run `make prometheus`): rules and dashboard are not tried with it"
-    if os.environ.get(REQUIRED) == "1":
-        pytest.fail(f"{reason}, and {REQUIRED}=1 asks for it")
-    pytest.skip(reason)
+    if path is None:
+        skip_without(
+            f"{name} IS MISSING (run `make prometheus`): rules and dashboard are not tried with it"
+        )
+    return path
 
 
 def promtool(*arguments: str | Path) -> str:

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import shutil
 import subprocess
 import threading
 from pathlib import Path
 from typing import IO, Any
 
-import pytest
-
+from support.missing_peers import skip_without
 from support.proton_peers import ProtonPeers
 
 FOLDER = Path(__file__).resolve().parents[1] / "interop"
-REQUIRED = "TRIOUTE_REQUIRE_INTEROP"
 
 
 def require_rhea() -> str:
@@ -26,14 +23,11 @@ def require_rhea() -> str:
     """
     node = shutil.which("node")
     missing = "Node" if node is None else "rhea (run `make interop`)"
-    if node is not None and (FOLDER / "node_modules" / "rhea").is_dir():
-        return node
-    reason = (
-        f"{missing} IS MISSING: rhea, one of the two clients of these tests, does not take part"
-    )
-    if os.environ.get(REQUIRED) == "1":
-        pytest.fail(f"{reason}, and {REQUIRED}=1 asks for it")
-    pytest.skip(reason)
+    if node is None or not (FOLDER / "node_modules" / "rhea").is_dir():
+        skip_without(
+            f"{missing} IS MISSING: rhea, one of the two clients of these tests, does not take part"
+        )
+    return node
 
 
 class RheaPeer:

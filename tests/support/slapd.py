@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 import socket
 import subprocess
@@ -12,11 +11,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-
+from support.missing_peers import skip_without
 from support.ports import free_port
 
-REQUIRED = "TRIOUTE_REQUIRE_INTEROP"
 PATIENCE_S = 20.0
 CONFIGURATION = """\
 include /etc/ldap/schema/core.schema
@@ -42,10 +39,7 @@ def slapd(folder: Path, entries: str, certificate: Path | None = None) -> Iterat
     program = shutil.which("slapd") or shutil.which("slapd", path="/usr/sbin")
     adder = shutil.which("slapadd") or shutil.which("slapadd", path="/usr/sbin")
     if program is None or adder is None:
-        reason = "SLAPD IS MISSING (run `make interop`): it does not take part"
-        if os.environ.get(REQUIRED) == "1":
-            pytest.fail(f"{reason}, and {REQUIRED}=1 asks for it")
-        pytest.skip(reason)
+        skip_without("SLAPD IS MISSING (run `make interop`): it does not take part")
     (folder / "data").mkdir()
     tls = ""
     if certificate is not None:

@@ -519,7 +519,7 @@ def test_whatever_receivers_say_every_batch_gets_one_outcome(data: st.DataObject
 
 
 def settle_one(data: st.DataObject, receivers: list[ReceivingLink], said: dict[str, Any]) -> None:
-    """Have a receiver settle its oldest message, and give it credit for another.
+    """Settle the oldest message of a random receiver, and grant it credit for another.
 
     A message that is released or modified may go to another receiver; the last outcome counts.
     """
