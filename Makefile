@@ -66,9 +66,9 @@ env-asan:
 env-fuzz:
 	@$(ENVIRONMENT) .venv-fuzz --build editable --extra fuzz
 
-# The peers written in JavaScript, Java and Go that interop tests talk to, a browser, and a directory.
+# The peers written in JavaScript, Java and Go that tests talk to, a browser, a directory, and Cyrus SASL.
 interop: tests/interop/node_modules/.package-lock.json jms azure .peers/go-amqp ldap
-	@sh deploy/build/require.sh chromium=chromium
+	@sh deploy/build/require.sh chromium=chromium saslpasswd2=sasl2-bin
 
 # It builds for minutes, so the suite does without. Start a router first.
 FE2O3_URL ?= amqp://127.0.0.1:5672
