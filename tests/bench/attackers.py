@@ -2,7 +2,8 @@
 
     python tests/bench/attackers.py KIND PORT
 
-It comes from 127.0.0.2, so that the router takes it for another host than the clients.
+It prints a line after the first attempt, so that its parent knows that the attack is under way. It
+comes from 127.0.0.2, so that the router takes it for another host than the clients.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def main() -> None:
     """Attack until the input ends."""
     kind, port = sys.argv[1], int(sys.argv[2])
     os.nice(5)
-    count = 0
+    tried = count = 0
     kept: deque[socket.socket] = deque()
     stalls = kind in STALLS
     while not select.select([sys.stdin], [], [], 1 / RATE if stalls else 0)[0]:
@@ -96,7 +97,10 @@ def main() -> None:
             count += 1
         except OSError:
             # refused, or too slow: that is its own affair
-            continue
+            pass
+        tried += 1
+        if tried == 1:
+            print("began", flush=True)
         if len(kept) > KEPT:
             kept.popleft().close()
     print(count)
