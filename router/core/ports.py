@@ -86,9 +86,6 @@ class BatchSplitting(Protocol):
     def give_up(self, delivery: Delivery) -> None:
         """Forward no more messages of a delivery, if it is a batch: its link is closing."""
 
-    def change_link(self, delivery: Delivery, link: IncomingLink) -> None:
-        """Charge an unsettled batch to the connection of another link of its sender."""
-
 
 class CreditNotes(Protocol):
     """List of the addresses and senders whose credit is checked at the end of the turn.

@@ -297,7 +297,7 @@ class Hoarder:
             its_format = BATCH_FORMAT
             body = b"\0\x53\x75\xa0\x04\0\x53\x77\x40" * min(300, 1 + size // 9)
             if isinstance(link.owner, Producer):
-                link.owner.splits_batches = link.remote_handle % 2 == 0
+                link.owner.splits_batches = link.terminus is None and link.remote_handle % 2 == 0
         tag = self.random.randbytes(self.random.randrange(1, 33))
         transfer = Transfer(
             link.remote_handle, number, tag, its_format,

@@ -83,7 +83,8 @@ class FuzzRouter(Router):
         if isinstance(event, SaslInitReceived):
             self.asking.append(connection)
         if isinstance(event, LinkAttachReceived) and isinstance(event.link.owner, Producer):
-            event.link.owner.splits_batches = event.link.handle % 3 == 0
+            link = event.link
+            link.owner.splits_batches = link.terminus is None and link.handle % 3 == 0
 
     def finish_turn(self) -> None:
         """End the turn and check that the backlog is within its limit."""

@@ -12,6 +12,7 @@ like other state (docs/decisions/0121-batches.md).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 import attrs
@@ -103,30 +104,40 @@ class Batches:
             charge.change(-charge.count)
 
     def settled_by_sender(self, delivery: Delivery) -> None:
-        """Release the charge for a delivery, if it is a batch, except for messages that wait."""
+        """Release the charge for a delivery, if it is a batch, except for messages that wait.
+
+        If there are very many messages, that of the last ones is released in later turns.
+        """
         charge = self._charges.get(delivery)
         if charge is not None:
-            waiting = sum(each.waits_in is not None for each in delivery.copies)
-            charge.change(waiting - charge.count)
-            if not waiting:
-                del self._charges[delivery]
+            steps = self._release_each(delivery, charge, delivery.copies)
+            self._forwarder.turn.deferred.run_steps(steps)
+
+    def _release_each(
+        self, batch: Delivery, charge: _Charge, messages: list[Delivery]
+    ) -> Iterator[None]:
+        for message in messages:
+            if self._charges.get(batch) is not charge:
+                # all messages were settled meanwhile
+                return
+            if message.waits_in is None:
+                self._release(batch, charge)
+            else:
+                charge.waiting.add(message)
+            yield None
 
     def left_queue(self, message: Delivery) -> None:
         """Release the charge for a message that waited, and whose sender has settled its batch."""
-        charge = self._charges.get(message.parent)
-        if charge is not None:
-            charge.change(-1)
-            if not charge.count:
-                del self._charges[message.parent]
+        batch = message.parent
+        charge = self._charges.get(batch)
+        if charge is not None and message in charge.waiting:
+            charge.waiting.remove(message)
+            self._release(batch, charge)
 
-    def change_link(self, delivery: Delivery, link: IncomingLink) -> None:
-        """Charge a delivery, if it is a batch, to the connection of another link of its sender."""
-        charge = self._charges.get(delivery)
-        if charge is not None:
-            count = charge.count
-            charge.change(-count)
-            charge.account = _account_of(link)
-            charge.change(count)
+    def _release(self, batch: Delivery, charge: _Charge) -> None:
+        charge.change(-1)
+        if not charge.count:
+            del self._charges[batch]
 
     def _refuse_large(self, delivery: Delivery) -> None:
         self._forwarder.backlog.drop(delivery)
@@ -145,6 +156,8 @@ class _Charge:
 
     account: Account
     count: int = 0
+    # messages that waited when their sender had settled the batch
+    waiting: set[Delivery] = attrs.field(factory=set)
 
     def change(self, by: int) -> None:
         """Charge for more messages, or release the charge for some."""

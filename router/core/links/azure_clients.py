@@ -15,12 +15,13 @@ from router.core.addresses.table import address_name
 from router.core.links.cbs import node_of
 from router.core.model.router_outcomes import rejected
 from router.core.routers.names import MANAGEMENT
+from router.engine.link import IncomingLink
 
 if TYPE_CHECKING:
     from router.amqp.encoded import AnyMap
     from router.core.addresses.access import Access
     from router.engine.connection import Connection
-    from router.engine.link import IncomingLink, OutgoingLink
+    from router.engine.link import Link, OutgoingLink
 
 # How many messages a client may send without credit, each time that it is granted credit.
 OVERDRAFT: Final = 10_000
@@ -59,6 +60,15 @@ def splits_batches(link: IncomingLink) -> bool:
     They are if the link's connection has a `$cbs` node: receivers there do not unpack batches.
     """
     return node_of(link.session.connection) is not None
+
+
+def is_recoverable(link: Link) -> bool:
+    """Return whether a link may be resumed, if its peer asks for that.
+
+    Links on which batches are sent may not. Azure recovers none either, and a delivery of a batch
+    may consist of very many messages, all of which would have to move to another link at once.
+    """
+    return not isinstance(link, IncomingLink) or not splits_batches(link)
 
 
 def settle_mode_for(link: IncomingLink) -> ReceiverSettleMode | None:

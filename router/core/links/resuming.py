@@ -22,7 +22,7 @@ from router.amqp.performatives import Accepted, Modified, Received, Rejected, Re
 from router.core.links import stealing
 from router.core.links.terminus import Terminus
 from router.engine.deferred import ITEMS_AT_ONCE, ITEMS_PER_STEP, pop_from_end
-from router.engine.delivery import STUCK_INCOMING, STUCK_OUTGOING, parts_of
+from router.engine.delivery import STUCK_INCOMING, STUCK_OUTGOING
 from router.engine.events import LinkResumed
 from router.engine.link import IncomingLink, Link, OutgoingLink
 from router.errors import AmqpError, Scope
@@ -218,16 +218,14 @@ def _move(forwarder: Core, delivery: Delivery, link: Link) -> None:
 
 def _hand_over(forwarder: Core, delivery: Delivery, link: IncomingLink) -> None:
     """Move a delivery to another link of its sender, and count its backlog for that link."""
-    forwarder.batches.change_link(delivery, link)
-    count = 0
-    for part in [delivery, *parts_of(delivery)]:
+    for part in (delivery, *(delivery.copies or ())):
         forwarder.backlog.change_link(part, link)
-        is_copy = part.parent is not None and not part.parent.is_batch
-        count += part.outgoing is None and part.chunks is not None and not is_copy
     producer = link.owner
     # if the link has been detached again it has no producer, and nothing is counted
-    if producer is not None and producer.address is None:
-        producer.waiting += count
+    if producer is None or producer.address is not None:
+        return
+    if delivery.outgoing is None and delivery.chunks is not None:
+        producer.waiting += 1
 
 
 @attrs.frozen
@@ -428,9 +426,8 @@ def settled_by_sender(
     `code` and `octets` are the state in the sender's settlement, if it has one.
     """
     delivery.suspended = None
-    forwarder.batches.settled_by_sender(delivery)
     delivery.settled = True
-    for part in [delivery, *parts_of(delivery)]:
+    for part in (delivery, *(delivery.copies or ())):
         part.settled = True
         forwarder.redelivery.drop(part)
         if part.outgoing_open and part.outcome in OUTCOMES:

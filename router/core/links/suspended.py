@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypedDict, TypeVar, overload
 from router.amqp.constants import TerminusExpiryPolicy
 from router.core.addresses import nodes
 from router.core.addresses.link_names import LinkNames, key_of, user_of
+from router.core.links.azure_clients import is_recoverable
 from router.core.links.terminus import Terminus
 from router.engine.account import SUSPENDED, SUSPENDED_BYTES, link_bytes
 from router.engine.deferred import ITEMS_PER_STEP
@@ -101,7 +102,8 @@ class SuspendedTermini:
         """
         policy = asked.expiry_policy
         is_ordinary = policy is Policy.SESSION_END and not asked.timeout
-        if is_ordinary or not self.limit_s or not self.names.is_tracked(link):
+        is_possible = self.limit_s and self.names.is_tracked(link) and is_recoverable(link)
+        if is_ordinary or not is_possible:
             return Policy.LINK_DETACH, 0
         if policy is Policy.NEVER:
             return Policy.LINK_DETACH, self.limit_s

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from router.amqp.batches import BATCH_FORMAT
-from router.amqp.constants import ReceiverSettleMode
+from router.amqp.constants import ReceiverSettleMode, TerminusExpiryPolicy
 from router.amqp.message import Data, Message, encode_message
-from router.amqp.performatives import Accepted, Error, Modified, Rejected, Released
+from router.amqp.performatives import Accepted, Error, Modified, Rejected, Released, Source, Target
 from router.amqp.types import Symbol
 from router.core.links.azure_clients import AZURES_MAX_MESSAGE_BYTES, MAX_BATCH_BYTES
 
@@ -125,3 +125,21 @@ def test_their_batches_are_taken_apart() -> None:
     batch = Message(body=(Data(message("one")), Data(message("two"))))
     to.send(encode_message(batch), message_format=BATCH_FORMAT)
     assert texts(receiver) == ["one", "two"]
+
+
+def test_senders_of_batches_are_not_recovered_but_receivers_are() -> None:
+    claimant = Claimant(Router(), Verifier())
+    requests, _ = claimant.attach()
+    claimant.put(requests, "listen,send:q")
+    policy = TerminusExpiryPolicy.LINK_DETACH
+    source = Source(address="q", expiry_policy=policy, timeout=30)
+    receiver = claimant.client.receiver("q", credit=2, name="r", source=source)
+    target = Target(address="q", expiry_policy=policy, timeout=30)
+    sender = claimant.client.sender("q", name="s", target=target)
+    assert sender.attach is not None
+    assert isinstance(sender.attach.target, Target)
+    assert sender.attach.target.timeout == 0
+    sender.detach(closed=False)
+    assert len(claimant.router.forwarder.suspended) == 0
+    receiver.detach(closed=False)
+    assert len(claimant.router.forwarder.suspended) == 1
