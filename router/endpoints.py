@@ -335,7 +335,7 @@ class Endpoints:
         if self._is_stopping:
             return "the router is shutting down"
         settings = home.connector
-        place = place_of(redirect)
+        place = place_of(settings, redirect)
         reason = redirect_objection(settings, home.places.here, redirect)
         if reason or place is None:
             return reason

@@ -1,11 +1,14 @@
 """Redirects: the info map of an error that names another place (sections 2.8.16 and 2.8.18).
 
 amqp:connection:redirect and amqp:link:redirect name the place by the same keys: the container's
-hostname, its network-host and port, and for a link the address at that container. Any of these may
-be missing, so readers use `host`: the network-host, or else the hostname.
+hostname, its network-host and port, and for a link the address at that container. The WebSocket
+binding adds a scheme and a path (chapter 3 there). Any of these may be missing, so readers use
+`host`: the network-host, or else the hostname.
 """
 
 from __future__ import annotations
+
+import re
 
 import attrs
 
@@ -19,6 +22,8 @@ REDIRECTS = frozenset({str(Condition.CONNECTION_REDIRECT), str(Condition.LINK_RE
 # The longest name that a host can have; a longer one is ignored.
 _LONGEST_HOST = 255
 _HIGHEST_PORT = 65535
+# Nothing in it can end the line of the request that it is sent in.
+_PATH = re.compile(r"[!\"$-~]{1,2048}")
 
 
 @attrs.frozen
@@ -29,6 +34,10 @@ class Redirect:
     network_host: str | None = None
     port: int | None = None
     address: str | None = None
+    # "amqp", "amqps", "ws" or "wss"; None for that of the redirected connection
+    scheme: str | None = None
+    # for WebSockets; None for that of the redirected connection
+    path: str | None = None
 
     @property
     def host(self) -> str | None:
@@ -46,22 +55,28 @@ class Redirect:
             "network-host": self.network_host,
             "port": port,
             "address": self.address,
+            "scheme": self.scheme,
+            "path": self.path,
         }
         return {Symbol(name): value for name, value in values.items() if value is not None}
 
     def __str__(self) -> str:
-        """Return a readable text: `amqp://10.0.0.2:5672/orders (hostname eu.example.org)`."""
+        """Return a readable text: `amqp://10.0.0.2:5672/orders (hostname eu.example.org)`.
+
+        The path of a WebSocket comes before the hostname: `(path /ws, hostname eu.example.org)`.
+        """
         host = self.host
         if host is None:
             return "an unnamed place" if self.address is None else repr(self.address)
-        place = f"amqp://[{host}]" if ":" in host else f"amqp://{host}"
+        place = f"{self.scheme or 'amqp'}://" + (f"[{host}]" if ":" in host else host)
         if self.port is not None:
             place += f":{self.port}"
         if self.address is not None:
             place += f"/{self.address.lstrip('/')}"
+        more = [] if self.path is None else [f"path {self.path}"]
         if self.hostname is not None and self.hostname != host:
-            place += f" (hostname {self.hostname})"
-        return place
+            more.append(f"hostname {self.hostname}")
+        return f"{place} ({', '.join(more)})" if more else place
 
 
 def read_redirect(condition: str, info: object) -> Redirect | None:
@@ -77,6 +92,8 @@ def read_redirect(condition: str, info: object) -> Redirect | None:
         network_host=read_host(values.get("network-host")),
         port=read_port(values.get("port")),
         address=read_text(values.get("address")),
+        scheme=read_text(values.get("scheme")),
+        path=read_path(values.get("path")),
     )
 
 
@@ -94,6 +111,14 @@ def read_host(value: object) -> str | None:
     """Return a value that may be a host name or IP address; None for any other."""
     text = read_text(value)
     return text if text and len(text) <= _LONGEST_HOST and " " not in text else None
+
+
+def read_path(value: object) -> str | None:
+    """Return a value that may be the path of a WebSocket request, with a / before it."""
+    text = read_text(value)
+    if text is None or not _PATH.fullmatch(text):
+        return None
+    return text if text.startswith("/") else f"/{text}"
 
 
 def read_port(value: object) -> int | None:

@@ -199,6 +199,14 @@ def _redirect_forms(configuration: Configuration, data: Data) -> Iterator[Findin
                 "give the host that clients are to connect to",
                 concerns=((*here, "toNetworkHost"),),
             )
+        if redirect.to_path is not None and redirect.to_scheme in ("amqp", "amqps"):
+            yield Finding(
+                (*here, "toPath"),
+                f"has no effect with the toScheme {redirect.to_scheme}",
+                "remove it, or give the toScheme ws or wss",
+                shown=True,
+                concerns=((*here, "toScheme"),),
+            )
         if keys == ["hostname"]:
             for key in ("direction", "toAddress"):
                 if key in given:

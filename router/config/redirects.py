@@ -7,9 +7,11 @@ from typing import Final, Literal, get_args
 import attrs
 
 from router.config import kinds
+from router.config.origins import web_socket_path
 from router.config.setting import checked, setting
 
 Direction = Literal["in", "out", "both"]
+Scheme = Literal["amqp", "amqps", "ws", "wss"]
 
 _HOSTNAME: Final = kinds.text(255, spaces=False)
 _ONE_IS_NEEDED: Final = "none; prefix, pattern or hostname is required"
@@ -75,6 +77,22 @@ class RedirectSettings:
     to_port: int = attrs.field(
         default=kinds.AMQP_PORT,
         metadata=setting(kinds.port(1), "The TCP port on that machine to connect to."),
+    )
+    to_scheme: Scheme | None = attrs.field(
+        default=None,
+        metadata=setting(
+            kinds.choice(get_args(Scheme)),
+            "How to connect to that machine. Clients of AMQP over WebSockets look at it.",
+            default="none: clients connect as they have connected to this router",
+        ),
+    )
+    to_path: str | None = attrs.field(
+        default=None,
+        metadata=setting(
+            web_socket_path(),
+            "The path of the WebSocket there, such as /$servicebus/websocket.",
+            default="none",
+        ),
     )
     to_address: str | None = attrs.field(
         default=None,

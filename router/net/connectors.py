@@ -282,13 +282,12 @@ class AmqpConnector:
         self, sock: socket.socket, place: Place, tls: ClientTls | None, connections: trio.Nursery
     ) -> OpenWebSocket | None:
         """Return a WebSocket on a connected socket, or None if the connector uses none."""
-        path = self.connector.web_socket_path
-        if path is None:
+        if place.path is None:
             return None
         # only here: the library takes time and memory
         from router.net.websockets.client import OpenWebSocket, Target, carry
 
-        target = Target(place.hostname, place.port, path)
+        target = Target(place.hostname, place.port, place.path)
         opened = await connections.start(carry, sock, target, tls)
         assert isinstance(opened, OpenWebSocket)
         return opened

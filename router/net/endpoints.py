@@ -179,6 +179,8 @@ def configured_redirects(settings: Iterable[RedirectSettings]) -> Redirects:
             network_host=one.to_network_host,
             port=one.to_port,
             address=one.to_address,
+            scheme=one.to_scheme,
+            path=one.to_path,
         )
         if one.hostname is not None:
             redirects.add_host(one.hostname, to)

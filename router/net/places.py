@@ -23,13 +23,14 @@ ANY_HOST: Final = "*"
 class Place:
     """Host and port to connect to; `hostname` is the container's name for the open frame.
 
-    The `scheme` is amqps with TLS.
+    The `scheme` is amqp, amqps, ws or wss; with the latter two, `path` is that of the WebSocket.
     """
 
     host: str
     port: int
     hostname: str
     scheme: str = "amqp"
+    path: str | None = None
 
     @property
     def socket(self) -> tuple[str, int]:
@@ -120,7 +121,7 @@ class Places:
         found: dict[tuple[str, int], Place] = {}
         left_out = []
         for server in servers:
-            place = Place(server.host, server.port, server.hostname, _scheme(self._connector))
+            place = _place(self._connector, server.host, server.port, server.hostname)
             if reason := self._objection(server):
                 left_out.append((str(place), reason))
             elif place.socket not in known:
@@ -133,7 +134,7 @@ class Places:
     def _objection(self, server: FailoverServer) -> str:
         """Return why a listed host must not be used, as text for operators; "" if it may be."""
         # a server that is named without TLS is connected to with it, if the connector has a profile
-        if server.scheme not in ("amqp", _scheme(self._connector)):
+        if server.scheme not in ("amqp", scheme_of(self._connector)):
             return f"this connector does not support the scheme {server.scheme}"
         if not self._is_allowed(server.host):
             return f"{server.host} is not among failoverHosts"
@@ -153,16 +154,20 @@ class Places:
         self._left = min(self._left, len(every) - 1)
 
 
-def _scheme(connector: ConnectorSettings) -> str:
+def scheme_of(connector: ConnectorSettings) -> str:
+    """Return the scheme that a connector connects by: amqp, amqps, ws or wss."""
     plain = "amqp" if connector.web_socket_path is None else "ws"
     return plain if connector.ssl_profile is None else f"{plain}s"
 
 
+def _place(connector: ConnectorSettings, host: str, port: int, hostname: str) -> Place:
+    return Place(host, port, hostname, scheme_of(connector), connector.web_socket_path)
+
+
 def _configured(connector: ConnectorSettings) -> tuple[Place, ...]:
     urls = [parse_server_url(text) for text in connector.backup_urls]
-    scheme = _scheme(connector)
-    places = [Place(connector.host, connector.port, connector.host, scheme)]
-    places += [Place(url.host, url.port, url.host, scheme) for url in urls]
+    places = [_place(connector, connector.host, connector.port, connector.host)]
+    places += [_place(connector, url.host, url.port, url.host) for url in urls]
     found: dict[tuple[str, int], Place] = {}
     for place in places:
         # a host that is listed twice counts once

@@ -10,7 +10,7 @@ from __future__ import annotations
 from router.amqp.redirects import Redirect
 from router.config.connectors import ConnectorSettings
 from router.config.kinds import AMQP_PORT
-from router.net.places import Place
+from router.net.places import Place, scheme_of
 
 # Redirects in a row, without a lasting connection in between. A front end that redirects to a
 # cluster, which redirects to one of its members, needs two.
@@ -40,7 +40,7 @@ class RedirectChain:
 
     def follow(self, redirect: Redirect) -> str:
         """Follow a redirect and return "", or return the reason for not following it."""
-        there = place_of(redirect)
+        there = place_of(self._connector, redirect)
         reason = redirect_objection(self._connector, self._start, redirect)
         if reason or there is None:
             return reason
@@ -67,18 +67,23 @@ def redirect_objection(connector: ConnectorSettings, start: Place, redirect: Red
     named = (start.host, connector.host, *connector.redirect_hosts)
     if host.lower() not in {each.lower() for each in named}:
         return f"{host} is not among redirectHosts"
+    scheme = scheme_of(connector)
+    if redirect.scheme is not None and redirect.scheme.lower() != scheme:
+        # without TLS, for example, it would show its password to anyone
+        return f"it leads to {redirect.scheme}, and the connector connects by {scheme}"
     return ""
 
 
-def place_of(redirect: Redirect) -> Place | None:
-    """Return the host and port that a redirect leads to, or None if it names no host."""
+def place_of(connector: ConnectorSettings, redirect: Redirect) -> Place | None:
+    """Return the host and port that a redirect leads a connector to; None if it names no host."""
     host = redirect.host
     if host is None:
         return None
     port = AMQP_PORT if redirect.port is None else redirect.port
-    return Place(host, port, redirect.hostname or host)
+    path = connector.web_socket_path and (redirect.path or connector.web_socket_path)
+    return Place(host, port, redirect.hostname or host, scheme_of(connector), path)
 
 
-def _key(place: Place) -> tuple[str, int, str]:
-    """Return a host and port as a key for comparison, with host names in lower case."""
-    return place.host.lower(), place.port, place.hostname.lower()
+def _key(place: Place) -> tuple[str, int, str, str | None]:
+    """Return a place as a key for comparison, with host names in lower case."""
+    return place.host.lower(), place.port, place.hostname.lower(), place.path

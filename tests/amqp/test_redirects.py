@@ -14,6 +14,7 @@ from router.amqp.types import Int, Map, Symbol, UInt, UShort
 LINK = "amqp:link:redirect"
 CONNECTION = "amqp:connection:redirect"
 WHOLE = Redirect("eu.example.org", "10.0.0.2", 5673, "orders")
+WEB = Redirect("eu.example.org", "10.0.0.2", 443, "orders", "wss", "/amqp")
 
 
 def test_the_info_map_has_symbols_for_keys_and_an_int_for_the_port() -> None:
@@ -29,7 +30,7 @@ def test_the_info_map_has_symbols_for_keys_and_an_int_for_the_port() -> None:
     assert Redirect(network_host="h").info() == {"network-host": "h"}
 
 
-@pytest.mark.parametrize("redirect", [WHOLE, Redirect("h", "h", 1), Redirect()])
+@pytest.mark.parametrize("redirect", [WHOLE, WEB, Redirect("h", "h", 1), Redirect()])
 @pytest.mark.parametrize("condition", [LINK, CONNECTION])
 def test_what_was_written_is_read_again(redirect: Redirect, condition: str) -> None:
     error, _ = decode_composite(encode_composite(Error(Symbol(condition), info=redirect.info())))
@@ -62,6 +63,11 @@ def test_an_error_that_is_no_redirect_leads_nowhere() -> None:
         ({"hostname": 5, "network-host": b"h", "address": None}, Redirect()),
         ({"hostname": "", "network-host": "a b", "address": "a\nb"}, Redirect()),
         ({"network-host": "h" * 256, "hostname": "h" * 255}, Redirect("h" * 255)),
+        ({"scheme": Symbol("ws"), "path": Symbol("a")}, Redirect(scheme="ws", path="/a")),
+        ({"path": "/a HTTP/1.1"}, Redirect()),
+        ({"path": "/a\r\nX: y", "scheme": "ws\n"}, Redirect()),
+        ({"path": "/a#b"}, Redirect()),
+        ({"path": "/" + 2048 * "a", "scheme": 1}, Redirect()),
     ],
 )
 def test_what_means_nothing_is_missing(info: Any, redirect: Redirect) -> None:
@@ -78,6 +84,7 @@ def test_one_connects_to_the_network_host_or_else_the_hostname() -> None:
     ("redirect", "text"),
     [
         (WHOLE, "amqp://10.0.0.2:5673/orders (hostname eu.example.org)"),
+        (WEB, "wss://10.0.0.2:443/orders (path /amqp, hostname eu.example.org)"),
         (Redirect("h", "h", 1, "/a"), "amqp://h:1/a"),
         (Redirect("h"), "amqp://h"),
         (Redirect(None, "::1", 5672), "amqp://[::1]:5672"),

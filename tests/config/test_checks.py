@@ -259,6 +259,19 @@ BAD = {
             or a pattern instead of the hostname
         """,
     ),
+    "a redirect to a path without a WebSocket": (
+        """\
+        [[redirect]]
+        prefix = "a"
+        toNetworkHost = "h"
+        toScheme = "amqps"
+        toPath = "/b"
+        """,
+        """
+        f:5: redirect[0].toPath: "/b" has no effect with the toScheme amqps; remove it, or give the
+            toScheme ws or wss
+        """,
+    ),
     "the same redirected twice": (
         """\
         [[redirect]]

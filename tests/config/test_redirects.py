@@ -22,6 +22,8 @@ def test_a_redirect_may_say_all() -> None:
         toHostname = "container"
         toNetworkHost = "::1"
         toPort = "amqp"
+        toScheme = "wss"
+        toPath = "/p?a=b"
         toAddress = "an address"
         """
     (redirect,) = parse_configuration(text, source="f").redirects
@@ -31,6 +33,8 @@ def test_a_redirect_may_say_all() -> None:
         to_hostname="container",
         to_network_host="::1",
         to_port=5672,
+        to_scheme="wss",
+        to_path="/p?a=b",
         to_address="an address",
     )
 

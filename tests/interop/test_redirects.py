@@ -47,6 +47,18 @@ RENAMED = {
     "port": 5672,
     "address": "new-name",
 }
+# for AMQP over TCP and over WebSockets
+LISTENERS = """\
+[[listener]]
+name = "tcp"
+port = 0
+
+[[listener]]
+name = "web"
+port = 0
+http = true
+websockets = true
+"""
 LINK = "amqp:link:redirect"
 CONNECTION = "amqp:connection:redirect"
 
@@ -139,6 +151,32 @@ def test_rhea_hears_where_all_is(routers: StartRouter, rhea: RheaPeer) -> None:
     assert rhea.find("connection_close", connection="connection") == []
 
 
+@pytest.mark.spec("W3.1-2", "W3.2-1")
+def test_clients_of_web_sockets_hear_the_scheme_and_the_path(
+    routers: StartRouter, proton: ProtonPeers, rhea: RheaPeer
+) -> None:
+    web = 'toNetworkHost = "web.example.org"\ntoPort = 443\ntoScheme = "wss"\ntoPath = "/amqp"\n'
+    router = routers(
+        f'{LISTENERS}\n[[redirect]]\nprefix = "moved"\n{web}\n[[redirect]]\nhostname = "old"\n{web}'
+    )
+    there = {
+        "hostname": "web.example.org",
+        "network-host": "web.example.org",
+        "port": 443,
+        "scheme": "wss",
+        "path": "/amqp",
+    }
+    url = f"ws://127.0.0.1:{router.http_addresses[0][1]}/"
+    web_socket = {"url": url, "subprotocols": ["amqp"]}
+    rhea.connect(router.port, username="anonymous", web_socket=web_socket)
+    rhea.sender("moved/x")
+    (closed,) = rhea.wait("sender_close")
+    assert closed["error"]["info"] == there | {"address": "moved/x"}
+    connection = proton.begin_connect(router.url(), virtual_host="old")
+    proton.until(lambda: connection.is_lost, "the connection is closed")
+    assert said(connection.condition) == (CONNECTION, there)
+
+
 # Routers among themselves.
 
 
@@ -171,6 +209,11 @@ def front(to: RouterProcess | None, *, more: str = "") -> str:
         )
     )
     return f"[[listener]]\nport = 0\n{more}\n{redirect}"
+
+
+def web(name: str, more: str = "") -> str:
+    """Return the configuration of a router with a listener for WebSockets."""
+    return f'[router]\nid = "{name}"\n{LISTENERS}{more}'
 
 
 def lines(router: RouterProcess, event: str) -> list[str]:
@@ -329,3 +372,26 @@ def test_a_router_that_is_sent_in_a_circle_leaves_it(
     proton.until(logged(edge, "redirect not followed", 2), "the edge has seen the place before")
     assert "it leads to a place visited before" in lines(edge, "redirect not followed")[0]
     assert lines(edge, "hops=2") == []
+
+
+@pytest.mark.spec("W3.1-1")
+def test_a_router_goes_where_another_sends_it_over_web_sockets(
+    routers: StartRouter, proton: ProtonPeers
+) -> None:
+    inner = routers(web("inner"))
+    port = inner.http_addresses[0][1]
+    redirect = '[[redirect]]\nhostname = "127.0.0.1"\ntoHostname = "inner"\n'
+    redirect += f'toNetworkHost = "127.0.0.1"\ntoPort = {port}\n'
+    redirect += 'toScheme = "ws"\ntoPath = "/inside"\n'
+    outer = routers(web("outer", redirect))
+    there = outer.http_addresses[0][1]
+    edge = routers(connector(there, more='webSocketPath = "/outside"\n'))
+    proton.until(logged(inner, "container=edge"), "the edge is there")
+    (line,) = lines(edge, "following a redirect")
+    assert f"'ws://127.0.0.1:{port} (path /inside, hostname inner)'" in line
+    # a connector that does not use WebSockets does not begin to
+    plain = routers(front(None, more=redirect))
+    edge = routers(connector(plain.port))
+    proton.until(logged(edge, "redirect not followed"), "the edge was sent there")
+    (line, *_) = lines(edge, "redirect not followed")
+    assert "it leads to ws, and the connector connects by amqp" in line

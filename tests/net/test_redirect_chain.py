@@ -91,6 +91,28 @@ def test_it_follows_nothing_unless_it_is_told_to() -> None:
     assert way.follow(Redirect("a", "a", 2)) == "allowRedirect is off"
 
 
+def test_it_keeps_its_scheme_whatever_the_redirect_says() -> None:
+    way = trail()
+    assert way.follow(Redirect("b", "b", 2, scheme="AMQP", path="/x")) == ""
+    assert way.here == Place("b", 2, "b")
+    encrypted = trail(ssl_profile="trust")
+    for scheme in ("amqp", "ws", "wss", "https"):
+        assert encrypted.follow(Redirect("b", "b", 2, scheme=scheme)) == (
+            f"it leads to {scheme}, and the connector connects by amqps"
+        )
+    assert encrypted.follow(Redirect("b", "b", 2)) == ""
+    assert encrypted.here == Place("b", 2, "b", "amqps")
+
+
+@pytest.mark.spec("W3.1-1")
+def test_a_web_socket_s_path_is_the_redirect_s_or_stays() -> None:
+    way = trail(web_socket_path="/first", ssl_profile="trust")
+    assert way.follow(Redirect("b", "b", 2, scheme="wss", path="/second")) == ""
+    assert way.here == Place("b", 2, "b", "wss", "/second")
+    assert way.follow(Redirect("b", "b", 2)) == ""
+    assert way.here == Place("b", 2, "b", "wss", "/first")
+
+
 def test_it_does_not_go_in_circles() -> None:
     way = trail()
     assert way.follow(Redirect("b", "b", 2)) == ""
