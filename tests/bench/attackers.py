@@ -13,18 +13,38 @@ import select
 import socket
 import ssl
 import sys
+from base64 import urlsafe_b64encode
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
 from typing import Final
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from router.amqp.framing import AMQP_HEADER, SASL_FRAME, SASL_HEADER, encode_frame
+from router.amqp.message import AmqpValue, Message, Properties, encode_message
+from router.amqp.performatives import (
+    Attach,
+    Detach,
+    Disposition,
+    SaslInit,
+    Source,
+    Target,
+    Transfer,
+)
+
+from support.raw_peers import RawPeer
 
 FROM: Final = ("127.0.0.2", 0)
 # Connections that are kept open at a time, and connections a second of those that cost an attacker
 # nothing.
 KEPT: Final = 500
 RATE: Final = 1000
-SASL_HEADER: Final = b"AMQP\x03\x01\x00\x00"
-AMQP_HEADER: Final = b"AMQP\x00\x01\x00\x00"
-ANONYMOUS: Final = bytes.fromhex("00000020020100000053") + b"\x41\xc0\x13\x01\xa3\x09ANONYMOUS"
+ANONYMOUS: Final = encode_frame(0, SaslInit(mechanism="ANONYMOUS"), b"", SASL_FRAME)
+PLAIN: Final = encode_frame(
+    0, SaslInit(mechanism="PLAIN", initial_response=b"\0someone\0wrong"), b"", SASL_FRAME
+)
 _HEAD: Final = b"GET /ws HTTP/1.1\r\nHost: localhost\r\n"
 UPGRADE: Final = (
     _HEAD + b"Upgrade: websocket\r\nConnection: Upgrade\r\n"
@@ -39,7 +59,10 @@ STALLS: Final = {
     "SASL without an open": SASL_HEADER,
     "half a request": _HEAD,
     "a WebSocket without AMQP": UPGRADE,
+    "wrong passwords": SASL_HEADER + PLAIN,
 }
+# How many links or tokens an open connection sends before it waits for the answers.
+AT_ONCE: Final = 20
 
 
 def dial(port: int) -> socket.socket:
@@ -78,31 +101,100 @@ REPEATED: Final[dict[str, Callable[[int], None]]] = {
 }
 
 
+def attach_links(port: int, address: str) -> Iterator[int]:
+    """Attach links, each to an address of its own, and detach them; yield how many."""
+    with RawPeer(port, host=FROM[0]) as peer:
+        peer.open()
+        for number in range(sys.maxsize):
+            target = Target(address=f"{address}/{number}")
+            attach = Attach(
+                name=f"link-{number}",
+                handle=0,
+                role=False,
+                source=Source(),
+                target=target,
+                initial_delivery_count=0,
+            )
+            peer.say(*[attach, Detach(handle=0, closed=True)] * AT_ONCE)
+            for _ in range(AT_ONCE):
+                peer.hear_until(Detach)
+            yield AT_ONCE
+
+
+def put_forged_tokens(port: int) -> Iterator[int]:
+    """Put tokens that somebody else has signed; yield how many."""
+    head, claims = b'{"alg":"RS256"}', b'{"aud":"bench","exp":9999999999,"rights":"send:*"}'
+    parts = (head, claims, os.urandom(256))
+    token = b".".join(urlsafe_b64encode(each).rstrip(b"=") for each in parts).decode()
+    request = encode_message(
+        Message(
+            properties=Properties(subject="set-token"),
+            application_properties={"token-type": "jwt"},
+            body=(AmqpValue(token),),
+        )
+    )
+    with RawPeer(port, host=FROM[0]) as peer:
+        peer.open()
+        peer.attach_sender("$cbs")
+        for number in range(sys.maxsize):
+            peer.transfer(Transfer(handle=0, delivery_id=number, delivery_tag=b"t"), request)
+            peer.hear_until(Disposition)
+            yield 1
+
+
+# Attacks by a connection that is open.
+OPEN: Final[dict[str, Callable[[int], Iterator[int]]]] = {
+    "links that come and go": lambda port: attach_links(port, "visited"),
+    "refused links": lambda port: attach_links(port, "forbidden"),
+    "forged tokens": put_forged_tokens,
+}
+
+
+def stalled(kind: str, port: int) -> Iterator[int]:
+    """Connect, say what is said of this kind, and then nothing more; yield 1 each time."""
+    kept: deque[socket.socket] = deque()
+    while True:
+        done = 0
+        with suppress(OSError):
+            kept.append(dial(port))
+            kept[-1].sendall(STALLS[kind])
+            if kind == "SASL without an open":
+                kept[-1].sendall(ANONYMOUS)
+            done = 1
+        yield done
+        if len(kept) > KEPT:
+            kept.popleft().close()
+
+
+def repeated(kind: str, port: int) -> Iterator[int]:
+    """Connect again and again; yield 1 each time."""
+    while True:
+        REPEATED[kind](port)
+        yield 1
+
+
+def attacks(kind: str, port: int) -> Iterator[int]:
+    """Return an iterator that attacks each time that it is advanced, and yields how often."""
+    if kind in OPEN:
+        return OPEN[kind](port)
+    return stalled(kind, port) if kind in STALLS else repeated(kind, port)
+
+
 def main() -> None:
     """Attack until the input ends."""
     kind, port = sys.argv[1], int(sys.argv[2])
     os.nice(5)
-    tried = count = 0
-    kept: deque[socket.socket] = deque()
-    stalls = kind in STALLS
-    while not select.select([sys.stdin], [], [], 1 / RATE if stalls else 0)[0]:
+    count, began = 0, False
+    attack = attacks(kind, port)
+    while not select.select([sys.stdin], [], [], 1 / RATE if kind in STALLS else 0)[0]:
         try:
-            if stalls:
-                kept.append(dial(port))
-                kept[-1].sendall(STALLS[kind])
-                if kind == "SASL without an open":
-                    kept[-1].sendall(ANONYMOUS)
-            else:
-                REPEATED[kind](port)
-            count += 1
-        except OSError:
-            # refused, or too slow: that is its own affair
-            pass
-        tried += 1
-        if tried == 1:
+            count += next(attack)
+        except (OSError, EOFError):
+            # refused, closed, or too slow: begin anew
+            attack = attacks(kind, port)
+        if not began:
+            began = True
             print("began", flush=True)
-        if len(kept) > KEPT:
-            kept.popleft().close()
     print(count)
 
 

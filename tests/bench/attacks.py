@@ -23,10 +23,16 @@ from pathlib import Path
 from typing import Final
 
 import attrs
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    PublicFormat,
+    load_pem_private_key,
+)
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench import attackers, generator, layout, machine, report, systems
+from router.config.users import hash_password
 
 HERE: Final = Path(__file__).parent
 MESSAGES: Final = 20_000
@@ -36,30 +42,54 @@ LEAD_S: Final = 1.0
 MORE: Final = f"""{systems.WITH_TLS}
 [[listener]]
 name = "web"
-port = {{web_port}}
+port = {{web}}
 http = true
 websockets = true
+
+[[listener]]
+name = "users"
+port = {{users}}
+saslMechanisms = ["PLAIN"]
+usersFile = "{{work}}/users"
+
+[[claims]]
+name = "tokens"
+audiences = "bench"
+publicKeyFile = "{{work}}/public.pem"
+
+[[listener]]
+name = "claims"
+port = {{claims}}
+claims = "tokens"
+saslMechanisms = ["ANONYMOUS"]
 """
 BEGIN: Final = "<!-- attacks: begin (written by tests/bench, do not edit) -->"
 END: Final = "<!-- attacks: end -->"
-TLS: Final = ("half a TLS record", "TLS handshakes", "random TLS records")
-WEB: Final = ("half a request", "a WebSocket without AMQP")
-KINDS: Final = (*attackers.STALLS, *attackers.REPEATED)
+# The listeners that attacks are aimed at, if not at the ordinary one.
+LISTENERS: Final = {
+    "half a TLS record": "tls",
+    "TLS handshakes": "tls",
+    "random TLS records": "tls",
+    "half a request": "web",
+    "a WebSocket without AMQP": "web",
+    "wrong passwords": "users",
+    "refused links": "claims",
+    "forged tokens": "claims",
+}
+KINDS: Final = (*attackers.STALLS, *attackers.REPEATED, *attackers.OPEN)
 
 
 @attrs.frozen
 class Target:
-    """A router, and its ports; 0 for one that it does not have."""
+    """A router, and the ports of its listeners, by name."""
 
     system: systems.System
-    tls_port: int
-    web_port: int
+    ports: dict[str, int]
 
     def port(self, kind: str) -> int:
-        """Return the port that an attack of a kind is aimed at."""
-        if kind in TLS:
-            return self.tls_port
-        return self.web_port if kind in WEB else self.system.port
+        """Return the port that an attack of a kind is aimed at; 0 if the router has none."""
+        name = LISTENERS.get(kind)
+        return self.system.port if name is None else self.ports.get(name, 0)
 
 
 @attrs.frozen
@@ -75,9 +105,14 @@ class Seen:
 @contextmanager
 def trioute(label: str, folder: Path, work: Path, certificate: str) -> Iterator[Target]:
     """Run a router with a listener of each kind."""
-    ports = {"tls_port": systems.free_port(), "web_port": systems.free_port()}
-    with systems.trioute(label, folder, work, MORE.format(certificate=certificate, **ports)) as one:
-        yield Target(one, **ports)
+    (work / "users").write_text(f"ann:{hash_password('correct')}\n", encoding="ascii")
+    key = load_pem_private_key(Path(certificate).read_bytes(), None).public_key()
+    pem = key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    (work / "public.pem").write_bytes(pem)
+    ports = {name: systems.free_port() for name in ("tls", "web", "users", "claims")}
+    more = MORE.format(certificate=certificate, work=work, tls_port=ports["tls"], **ports)
+    with systems.trioute(label, folder, work, more) as one:
+        yield Target(one, ports)
 
 
 @contextmanager
@@ -86,7 +121,7 @@ def command(label: str, line: str, certificate: str) -> Iterator[Target]:
     port, tls_port = systems.free_port(), systems.free_port()
     words = shlex.split(line.format(port=port, tls_port=tls_port, certificate=certificate))
     with systems.started(words, port) as pid:
-        yield Target(systems.System(label, "other", port, pid), tls_port, 0)
+        yield Target(systems.System(label, "other", port, pid), {"tls": tls_port})
 
 
 @contextmanager

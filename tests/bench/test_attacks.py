@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from bench.attackers import REPEATED, STALLS
+from bench.attacks import KINDS
 
 BENCH = Path(__file__).with_name("attacks.py")
 
@@ -24,6 +24,6 @@ def test_a_report_has_every_attack(tmp_path: Path) -> None:
     text = page.read_text(encoding="utf-8")
     rows = [line.split("|") for line in text.splitlines() if line.startswith("| ")]
     measured = {cells[1].strip(): cells for cells in rows[2:]}
-    assert set(measured) == {"none", *STALLS, *REPEATED}
-    for kind in (*STALLS, *REPEATED):
+    assert set(measured) == {"none", *KINDS}
+    for kind in KINDS:
         assert float(measured[kind][6]) > 0, kind

@@ -24,4 +24,5 @@ def test_a_report_has_every_system_and_load(tmp_path: Path) -> None:
     rows = [line for line in text.splitlines() if line.startswith("| 100 B, credit 1000 |")]
     assert len(rows) == 2
     assert "-" not in [cell.strip() for cell in rows[0].split("|")]
-    assert "of one processor, a second" in text
+    (shakes,) = [line for line in text.splitlines() if line.startswith("| a second |")]
+    assert int(shakes.split("|")[2]) > 0
