@@ -32,6 +32,7 @@ PRODUCT = "trioute"
 # The largest SASL frame of a peer that may send a token.
 TOKEN_FRAME_BYTES = 16 * 1024
 OFFERED = ("ANONYMOUS-RELAY",)
+PLAIN_ADVICE = "give the connector an sslProfile, or set its allowInsecureAuthentication = true"
 # Reading from a peer stops once this much output waits for it. Deliveries stop far below that
 # (`router.engine.outbox`), so only replies reach it: to attaches, begins and echo requests.
 UNSENT_LIMIT_BYTES = 2 * 1024 * 1024
@@ -133,7 +134,8 @@ def connector_settings(
     """Return the settings of a connector's next connection, with the password read again.
 
     `hostname` is the name of the container to connect to. EXTERNAL is used only if this side shows
-    a certificate. Raises `router.config.secret.SecretUnavailable` if the password cannot be read.
+    a certificate. For a peer on this host, `plain_needs_tls` has to be set to False. Raises
+    `router.config.secret.SecretUnavailable` if the password cannot be read.
     """
     mechanisms = connector.sasl_mechanisms
     if not has_certificate:
@@ -146,6 +148,8 @@ def connector_settings(
         sasl_mechanisms=mechanisms,
         sasl_username=connector.sasl_username,
         sasl_password=None if password is None else password.reveal(),
+        plain_needs_tls=not connector.allow_insecure_authentication,
+        plain_advice=PLAIN_ADVICE,
         policy_vhost=None if connector.role in ROLES else connector.policy_vhost,
     )
 

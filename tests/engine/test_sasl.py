@@ -220,6 +220,42 @@ def test_a_client_chooses_a_mechanism(
 
 
 @pytest.mark.parametrize(
+    ("offered", "is_encrypted", "chosen"),
+    [
+        (["PLAIN"], False, None),
+        (["PLAIN"], True, "PLAIN"),
+        (["PLAIN", "SCRAM-SHA-256"], False, "SCRAM-SHA-256"),
+        (["PLAIN", "ANONYMOUS"], False, "ANONYMOUS"),
+        (["GSSAPI"], False, None),
+    ],
+    ids=["alone", "TLS", "SCRAM", "ANONYMOUS", "unknown"],
+)
+def test_a_client_does_not_let_others_read_its_password(
+    offered: list[str], is_encrypted: bool, chosen: str | None
+) -> None:
+    talk = client(
+        sasl_mechanisms=("PLAIN", "SCRAM-SHA-256", "ANONYMOUS"),
+        sasl_username="joe",
+        sasl_password="secret",
+        plain_needs_tls=True,
+        plain_advice="do this",
+    )
+    talk.connection.is_encrypted = is_encrypted
+    talk << SASL_HEADER >> SASL_HEADER >> SaslMechanisms(tuple(map(Symbol, offered)))
+    assert talk.connection.mechanism == chosen
+    if chosen is None:
+        talk << OVER
+        (closed,) = closings(talk)
+        assert closed.error is not None
+        assert closed.error.condition == "amqp:unauthorized-access"
+        why = {
+            "PLAIN": "PLAIN would send the password in clear text: do this",
+            "GSSAPI": "this side can use PLAIN SCRAM-SHA-256 ANONYMOUS",
+        }[offered[0]]
+        assert closed.error.description == f"the server offers SASL {offered[0]}; {why}"
+
+
+@pytest.mark.parametrize(
     "frame",
     [
         SaslMechanisms((Symbol("GSSAPI"),)),

@@ -14,6 +14,7 @@ from router.config.users import credentials_of
 
 from support.launcher import trioute
 from support.loopback import listening, running_node
+from support.own_address import own_address
 from support.routers import StartRouter
 
 SCRAM = ("SCRAM-SHA-1", "SCRAM-SHA-256", "SCRAM-SHA-512")
@@ -55,6 +56,21 @@ async def test_the_mechanisms_of_a_url_come_first(tmp_path: Path) -> None:
         with pytest.raises(ConnectFailed, match="this side can use PLAIN"):
             async with connect(attrs.evolve(url, mechanisms=("PLAIN",))):
                 pass
+
+
+async def test_a_client_sends_its_password_in_clear_text_only_if_told_to(tmp_path: Path) -> None:
+    fields = {"sasl_mechanisms": ("PLAIN",), "authenticate_peer": True}
+    insecure = {"host": own_address(), "allow_insecure_authentication": True}
+    wanted = listening(users_file=users_file(tmp_path), **fields, **insecure)
+    async with running_node(wanted) as running:
+        host, port = running.address
+        url = parse_url(f"amqp://ada:s3cret@{host}:{port}")
+        with pytest.raises(ConnectFailed, match="use amqps, or request PLAIN"):
+            async with connect(url):
+                pass
+        async with connect(attrs.evolve(url, mechanisms=("PLAIN",))):
+            (pump,) = (each for each in running.pumps if each.authenticator is not None)
+            assert pump.connection.mechanism == "PLAIN"
 
 
 def test_commands_log_in(start_router: StartRouter, tmp_path: Path) -> None:
