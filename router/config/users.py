@@ -10,7 +10,7 @@ valid. A line whose cost exceeds the limit for a login is refused when the file 
 The file may also be a database of Cyrus SASL (`router.config.sasldb`). It has the passwords
 themselves; in memory there are only hashes of them, for PLAIN.
 
-A name USER@HOST is that of a user of one host: clients whose sasl-init names this host log in as
+A name USER@HOST is that of a user of one host: clients that name this host in sasl-init log in as
 USER (`Users.name_of`).
 """
 
@@ -29,6 +29,7 @@ import attrs
 
 from router.config.decoys import Cost, Costs, decoy_bytes
 from router.config.mistakes import InvalidConfiguration, Mistake
+from router.config.policy_kinds import normal_hostname
 from router.config.sasldb import LARGEST_BYTES, StoredUser, is_sasldb, read_sasldb
 from router.config.scram import (
     ITERATIONS,
@@ -115,9 +116,9 @@ def _decoy_costs(users: Users) -> Mapping[str, Costs]:
 
 
 def _hosts(users: Users) -> Mapping[str, str]:
-    """Return the hosts that have users of their own, by the host in lower case."""
+    """Return the hosts that have users of their own, by the host's usual form."""
     names = (name.rpartition("@") for name in users.by_name)
-    return {host.lower(): host for user, _, host in names if user and host}
+    return {normal_hostname(host): host for user, _, host in names if user and host}
 
 
 @attrs.frozen
@@ -139,11 +140,11 @@ class Users:
     def name_of(self, given: str, hostname: str | None) -> str:
         """Return the name of the user that logs in with the name `given`, known or not.
 
-        `hostname` is that of sasl-init, which may choose among users (section 5.3.3.2): the user
-        USER@HOSTNAME comes before the user USER. If both have the same hashes, they are one user
-        with two names, as in a database of Cyrus SASL, and USER counts.
+        `hostname` is the host that the peer names, which may choose among users (section 5.3.3.2):
+        the user USER@HOSTNAME comes before the user USER. If both have the same hashes, they are
+        one user with two names, as in a database of Cyrus SASL, and USER counts.
         """
-        host = self._hosts.get((hostname or "").lower())
+        host = self._hosts.get(normal_hostname(hostname or ""))
         if host is None:
             return given
         full = f"{given}@{host}"

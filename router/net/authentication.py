@@ -114,7 +114,7 @@ class Authenticator:
         """Begin the authentication of a peer by a mechanism that is not left to the plugin.
 
         `host` is the host of this peer, `external_user` the user that its certificate stands for,
-        and `hostname` the one in its sasl-init.
+        and `hostname` the one in its sasl-init or, without one, in TLS or HTTP.
         """
         if mechanism == "ANONYMOUS":
             return _Anonymous()

@@ -20,8 +20,8 @@ class LoginRefused(Exception):
 class ScramLogin:
     """Login of one peer; `first`, then `last`, each with the peer's message.
 
-    `hostname` is that of sasl-init. The password of an unknown user is checked as that of a known
-    one. The peer never learns which of the two was wrong.
+    `hostname` is the host that the peer names. The password of an unknown user is checked as that
+    of a known one. The peer never learns which of the two was wrong.
     """
 
     def __init__(self, users: Users, mechanism: str, hostname: str | None = None) -> None:

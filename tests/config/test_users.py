@@ -262,7 +262,7 @@ def at_hosts(*names: str) -> Users:
     ("given", "hostname", "name"),
     [
         ("ada", "a.example", "ada@a.example"),
-        ("ada", "A.Example", "ada@a.example"),
+        ("ada", "A.Example.:5672", "ada@a.example"),
         ("ada", "b.example", "ada@B.example"),
         ("ada", "c.example", "ada"),
         ("ada", None, "ada"),
