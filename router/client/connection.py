@@ -39,8 +39,8 @@ from router.engine.connection import Connection
 from router.engine.session import Session
 from router.engine.settings import ConnectionSettings
 from router.errors import AmqpError, Scope
-from router.net.dialling import is_on_this_host
 from router.net.hub import Hub
+from router.net.own_host import is_on_this_host
 from router.net.pump import Pump
 from router.net.tls.channel import TlsChannel
 

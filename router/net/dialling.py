@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import socket
 from collections.abc import Sequence
@@ -58,15 +57,6 @@ async def connect_socket(
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
         raise NotConnected(Failure("unreachable", reason)) from None
-
-
-def is_on_this_host(sock: socket.socket) -> bool:
-    """Return whether the peer of a connected socket has a loopback address."""
-    try:
-        return ipaddress.ip_address(sock.getpeername()[0]).is_loopback
-    except (OSError, ValueError):
-        # reset meanwhile, or an address with a zone, which loopback ones do not have
-        return False
 
 
 async def _first_connected(found: Sequence[Resolved]) -> socket.socket:

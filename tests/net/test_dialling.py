@@ -8,15 +8,7 @@ from typing import Any
 import pytest
 import trio
 
-from router.net.dialling import (
-    CONNECT_TIMEOUT_S,
-    NEXT_ADDRESS_S,
-    NotConnected,
-    connect_socket,
-    is_on_this_host,
-)
-
-from support.own_address import own_address
+from router.net.dialling import CONNECT_TIMEOUT_S, NEXT_ADDRESS_S, NotConnected, connect_socket
 
 HERE = "127.0.0.1"
 
@@ -31,18 +23,6 @@ async def test_who_listens_is_connected_to() -> None:
     with listening() as server, await connect_socket(HERE, server.getsockname()[1]) as sock:
         assert sock.getpeername() == server.getsockname()
         assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
-
-
-def test_which_peer_is_on_this_host() -> None:
-    with listening() as server, socket.create_connection(server.getsockname()) as sock:
-        assert is_on_this_host(sock)
-    # not connected any more
-    assert not is_on_this_host(sock)
-
-
-def test_which_peer_is_not_on_this_host() -> None:
-    with listening(own_address()) as server, socket.create_connection(server.getsockname()) as sock:
-        assert not is_on_this_host(sock)
 
 
 async def test_where_nobody_listens_the_connection_is_refused() -> None:
