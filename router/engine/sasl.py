@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 # Mechanisms that send a password or a token in clear text.
 CLEARTEXT: Final = frozenset({"PLAIN", "XOAUTH2", "OAUTHBEARER"})
+# Other names of mechanisms. With the first, clients of Azure announce that they put tokens at $cbs.
+ALIASES: Final = {"MSSBCBS": "ANONYMOUS"}
 
 
 def frame_received(connection: Connection, body: bytes) -> None:
@@ -72,6 +74,7 @@ def frame_received(connection: Connection, body: bytes) -> None:
         if mechanism not in offered_mechanisms(connection):
             outcome(connection, False, None)
             return
+        mechanism = ALIASES.get(mechanism, mechanism)
         connection.mechanism = mechanism
         connection.paused = True
         connection.handler.event_received(

@@ -15,6 +15,7 @@ import trio
 
 from router.config.scram import MECHANISMS as SCRAM
 from router.config.users import ANONYMOUS, Users, verify
+from router.engine.sasl import ALIASES
 from router.net.callouts import Callouts
 from router.net.failed_logins import FailedLogins
 from router.net.fair_limiter import FairLimiter
@@ -91,7 +92,11 @@ class Authenticator:
         own = {"ANONYMOUS", "EXTERNAL"} if self.users is None else {*OWN}
         if self.claims() is not None:
             own.add("PLAIN")
-        return tuple(each for each in mechanisms if each in own or self.is_left_to_plugin(each))
+        return tuple(
+            each
+            for each in mechanisms
+            if (name := ALIASES.get(each, each)) in own or self.is_left_to_plugin(name)
+        )
 
     def is_left_to_plugin(self, mechanism: str) -> bool:
         """Return whether the plugin decides about logins by a mechanism.

@@ -88,13 +88,16 @@ def listener_settings(
     """Return the settings of each connection that a listener accepts.
 
     `membership` is the identity that this router announces to other routers. With authenticatePeer,
-    SASL is required and ANONYMOUS is not offered.
+    SASL is required and ANONYMOUS is not offered. With claims, ANONYMOUS is offered under a second
+    name, MSSBCBS, which some clients of Azure require.
     """
     mechanisms = tuple(
         name
         for name in listener.sasl_mechanisms
         if name != "ANONYMOUS" or not listener.authenticate_peer
     )
+    if listener.claims is not None and "ANONYMOUS" in mechanisms:
+        mechanisms = (*mechanisms, "MSSBCBS")
     common = _common_settings(container_id, listener, membership)
     if listener.failover_urls:
         urls = [parse_server_url(text) for text in listener.failover_urls]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-from socket import create_connection as connected
 
 from router.net.own_host import is_on_this_host
 

@@ -73,6 +73,16 @@ async def test_a_client_sends_its_password_in_clear_text_only_if_told_to(tmp_pat
             assert pump.connection.mechanism == "PLAIN"
 
 
+async def test_a_client_hears_that_nothing_is_offered_without_tls(tmp_path: Path) -> None:
+    fields = {"host": own_address(), "sasl_mechanisms": ("PLAIN",), "authenticate_peer": True}
+    wanted = listening(users_file=users_file(tmp_path), **fields)
+    async with running_node(wanted) as running:
+        host, port = running.address
+        with pytest.raises(ConnectFailed, match="it may have none to offer without TLS"):
+            async with connect(f"amqp://ada:s3cret@{host}:{port}"):
+                pass
+
+
 def test_commands_log_in(start_router: StartRouter, tmp_path: Path) -> None:
     router = start_router(f"""
         [[listener]]
