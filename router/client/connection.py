@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 CONNECT_TIMEOUT_S = 10.0
 # SASL mechanisms for a user and a password; those that do not send the password come first.
 WITH_USER = ("SCRAM-SHA-512", "SCRAM-SHA-256", "SCRAM-SHA-1", "PLAIN")
-PLAIN_ADVICE = "use amqps, or request PLAIN (--sasl-mechanisms PLAIN)"
+PLAIN_ADVICE = "use amqps, or name PLAIN as a SASL mechanism (--sasl-mechanisms PLAIN)"
 # How long the peer may take to answer our close.
 CLOSE_TIMEOUT_S = 2.0
 # The filter for JMS selectors, under the name that brokers use.

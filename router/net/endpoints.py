@@ -91,7 +91,7 @@ def listener_settings(
     SASL is required and ANONYMOUS is not offered. With claims, ANONYMOUS is offered under a second
     name, MSSBCBS, which some clients of Azure require.
     """
-    mechanisms = tuple(
+    mechanisms: tuple[str, ...] = tuple(
         name
         for name in listener.sasl_mechanisms
         if name != "ANONYMOUS" or not listener.authenticate_peer

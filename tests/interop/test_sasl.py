@@ -156,7 +156,7 @@ def everywhere(routers: StartRouter, tmp_path: Path) -> StartRouter:
     users = tmp_path / "users"
     users.write_text(f"ada:{hash_password('s3cret')}\n", encoding="utf-8")
 
-    def start(lines: str = "") -> RouterProcess:
+    def start(configuration: str = "") -> RouterProcess:
         return routers(f"""
             [[listener]]
             host = "0.0.0.0"
@@ -164,7 +164,7 @@ def everywhere(routers: StartRouter, tmp_path: Path) -> StartRouter:
             saslMechanisms = ["PLAIN"]
             authenticatePeer = true
             usersFile = "{users}"
-            {lines}
+            {configuration}
             """)
 
     return start

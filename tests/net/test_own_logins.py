@@ -65,7 +65,7 @@ async def test_a_client_sends_its_password_in_clear_text_only_if_told_to(tmp_pat
     async with running_node(wanted) as running:
         host, port = running.address
         url = parse_url(f"amqp://ada:s3cret@{host}:{port}")
-        with pytest.raises(ConnectFailed, match="use amqps, or request PLAIN"):
+        with pytest.raises(ConnectFailed, match="use amqps, or name PLAIN as a SASL mechanism"):
             async with connect(url):
                 pass
         async with connect(attrs.evolve(url, mechanisms=("PLAIN",))):
