@@ -35,6 +35,7 @@ def sasl_options(parameter: str) -> Callable[[Command], Command]:
             metavar="LIST",
             callback=_read,
             help="SASL mechanisms to use, in order of preference, separated by commas or spaces. "
+            "Without TLS, PLAIN is used for another host than this one only if it is in the list. "
             "[default: with a user SCRAM, then PLAIN; otherwise EXTERNAL or ANONYMOUS]",
         )
         @functools.wraps(command)

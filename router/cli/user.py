@@ -73,7 +73,8 @@ def import_users(file: Path, database: Path, mechanisms: tuple[str, ...]) -> Non
     """Add the users of a DATABASE of Cyrus SASL (sasldb2) to FILE, or change their passwords.
 
     FILE gets hashes of the passwords, which DATABASE has in clear text. A user is called NAME@REALM
-    and, if the realm is the name of this host, also NAME. Each takes about a tenth of a second.
+    and, if the realm is the name of this host, also NAME, with the same hashes. Each user takes
+    about a tenth of a second.
     """
     try:
         passwords = load_database(database)
@@ -81,10 +82,13 @@ def import_users(file: Path, database: Path, mechanisms: tuple[str, ...]) -> Non
         raise click.ClickException(str(invalid)) from None
     wanted = dict.fromkeys(mechanisms)
     found: dict[str, str] = {}
+    # the same hashes show that two names are those of one user (`Users.name_of`)
+    made: dict[tuple[str, str], str] = {}
     for name, password in passwords.items():
+        key = (name.rpartition("@")[0] or name, password)
         try:
             check_name(name)
-            found[name] = credentials_of(password, wanted)
+            found[name] = made[key] = made.get(key) or credentials_of(password, wanted)
         except ValueError as error:
             raise click.ClickException(f"{database}: the user {name!a}: {error}") from None
     _change(file, lambda lines: _put(lines, found))
@@ -124,8 +128,9 @@ def list_users(file: Path) -> None:
         click.echo(line)
 
 
-def _name_in(line: str) -> str:
-    return line.partition(":")[0]
+def _name_in(line: str) -> str | None:
+    """Return the user in a line, or None in a comment or an empty line."""
+    return None if not line.strip() or line.startswith("#") else line.partition(":")[0]
 
 
 def _put(lines: list[str], users: dict[str, str]) -> None:
@@ -133,7 +138,7 @@ def _put(lines: list[str], users: dict[str, str]) -> None:
     new = dict(users)
     for index, line in enumerate(lines):
         name = _name_in(line)
-        if name in new:
+        if name is not None and name in new:
             lines[index] = f"{name}:{new.pop(name)}"
     lines.extend(f"{name}:{hashes}" for name, hashes in new.items())
 

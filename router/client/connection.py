@@ -40,6 +40,7 @@ from router.engine.session import Session
 from router.engine.settings import ConnectionSettings
 from router.errors import AmqpError, Scope
 from router.net.hub import Hub
+from router.net.own_host import is_on_this_host
 from router.net.pump import Pump
 from router.net.tls.channel import TlsChannel
 
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 CONNECT_TIMEOUT_S = 10.0
 # SASL mechanisms for a user and a password; those that do not send the password come first.
 WITH_USER = ("SCRAM-SHA-512", "SCRAM-SHA-256", "SCRAM-SHA-1", "PLAIN")
+PLAIN_ADVICE = "use amqps, or name PLAIN as a SASL mechanism (--sasl-mechanisms PLAIN)"
 # How long the peer may take to answer our close.
 CLOSE_TIMEOUT_S = 2.0
 # The filter for JMS selectors, under the name that brokers use.
@@ -70,10 +72,14 @@ async def connect(
 
     If the URL has a user, SCRAM is used if the server offers it, and otherwise PLAIN; without a
     user EXTERNAL, if this side shows a certificate and the server offers it, and otherwise
-    ANONYMOUS. `Url.mechanisms` can name others. Raises ConnectFailed if the connection is not open
-    within `timeout_s`, or ValueError if `url` is a text that is not a URL.
+    ANONYMOUS. `Url.mechanisms` can name others. Without TLS, PLAIN is used only if the server is on
+    this host's loopback address, or if `Url.mechanisms` names it. Raises ConnectFailed if the
+    connection is not open within `timeout_s`, or ValueError if `url` is a text that is not a URL.
     """
     where = parse_url(url) if isinstance(url, str) else url
+    deadline = trio.current_time() + timeout_s
+    tls = _tls(where)
+    sock = await _dial(where, deadline, timeout_s)
     settings = ConnectionSettings(
         container_id=container_id or f"trioute-client-{secrets.token_hex(6)}",
         hostname=where.host,
@@ -85,11 +91,11 @@ async def connect(
         sasl_mechanisms=_mechanisms(where),
         sasl_username=where.user,
         sasl_password=where.password,
+        plain_needs_tls="PLAIN" not in where.mechanisms and not is_on_this_host(sock),
+        plain_advice=PLAIN_ADVICE,
         offered_capabilities=(),
     )
-    deadline = trio.current_time() + timeout_s
-    tls = _tls(where)
-    client = ClientConnection(await _dial(where, deadline, timeout_s), settings, tls)
+    client = ClientConnection(sock, settings, tls)
     async with _opened(client, deadline, timeout_s):
         yield client
 

@@ -12,7 +12,7 @@ from router.config.mistakes import Data, Finding, Path
 from router.config.model import Configuration
 from router.config.name_checks import check_secret
 from router.config.scram import MECHANISMS as SCRAM
-from router.config.urls import parse_server_url
+from router.config.urls import names_this_host, parse_server_url
 
 
 def _connector_redirects(configuration: Configuration, _: Data) -> Iterator[Finding]:
@@ -70,4 +70,31 @@ def _connector_failover(configuration: Configuration, _: Data) -> Iterator[Findi
             )
 
 
-CONNECTOR_CHECKS: Final = (_connector_sasl, _connector_redirects, _connector_failover)
+def _connector_password(configuration: Configuration, _: Data) -> Iterator[Finding]:
+    for index, connector in enumerate(configuration.connectors):
+        if (
+            set(connector.sasl_mechanisms) != {"PLAIN"}
+            or connector.ssl_profile is not None
+            or connector.allow_insecure_authentication
+        ):
+            continue
+        urls = [parse_server_url(text) for text in connector.backup_urls]
+        for host in (connector.host, *(url.host for url in urls)):
+            if not names_this_host(host):
+                here: Path = ("connector", index)
+                keys = ("host", "backupUrls", "sslProfile", "allowInsecureAuthentication")
+                yield Finding(
+                    (*here, "saslMechanisms"),
+                    f"is PLAIN alone, which would send the password in clear text to {host}",
+                    "give an sslProfile, add SCRAM, or set allowInsecureAuthentication = true",
+                    concerns=tuple((*here, key) for key in keys),
+                )
+                break
+
+
+CONNECTOR_CHECKS: Final = (
+    _connector_sasl,
+    _connector_redirects,
+    _connector_failover,
+    _connector_password,
+)

@@ -140,6 +140,14 @@ class ConnectorSettings:
             'sslProfile has a certificate, then "ANONYMOUS"',
         ),
     )
+    allow_insecure_authentication: bool = attrs.field(
+        default=False,
+        metadata=setting(
+            kinds.flag(),
+            "Whether PLAIN, which sends the password in clear text, is used without TLS. It is "
+            "always used if the peer is on this host's loopback address.",
+        ),
+    )
     backup_urls: tuple[str, ...] = BACKUP_URLS
     failover_hosts: tuple[str, ...] = FAILOVER_HOSTS
     allow_redirect: bool = ALLOW_REDIRECT

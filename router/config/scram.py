@@ -16,6 +16,8 @@ from typing import Final
 
 import attrs
 
+from router.config.decoys import decoy_bytes
+
 MECHANISMS: Final = {"SCRAM-SHA-1": "sha1", "SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 """SCRAM mechanisms, with the hash function of each, as Python names it."""
 
@@ -85,15 +87,11 @@ def parse_scram(text: str) -> ScramKeys:
     return ScramKeys(found[1], iterations, salt, stored_key, server_key)
 
 
-def decoy_scram(mechanism: str, name: str, secret: bytes, iterations: int) -> ScramKeys:
-    """Return keys for a user that there is not; the same name has the same salt each time.
-
-    So a peer cannot find out which users there are.
-    """
-    salt = hmac.digest(secret, f"{mechanism}\0{name}".encode("utf-8", "surrogatepass"), "sha256")
+def decoy_scram(mechanism: str, name: str, iterations: int, salt_bytes: int) -> ScramKeys:
+    """Return keys that fit no password, for an unknown user; a name has the same salt each time."""
+    salt = decoy_bytes(f"{mechanism} salt", name, salt_bytes)
     size = hashlib.new(MECHANISMS[mechanism]).digest_size
-    keys = os.urandom(size), os.urandom(size)
-    return ScramKeys(mechanism, iterations, salt[:SALT_BYTES], *keys)
+    return ScramKeys(mechanism, iterations, salt, os.urandom(size), os.urandom(size))
 
 
 def _keys(mechanism: str, password: bytes, salt: bytes, iterations: int) -> tuple[bytes, bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from typing import Final
 
 import attrs
@@ -33,6 +34,15 @@ def parse_server_url(text: str) -> ServerUrl:
         raise ValueError(f"invalid host {host!r}")
     usual = DEFAULT_PORTS[scheme or "amqp"]
     return ServerUrl(scheme or None, host, usual if port is None else _port(port))
+
+
+def names_this_host(host: str) -> bool:
+    """Return whether a host in the configuration is this one, by its loopback address or name."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        # reserved for loopback (RFC 6761 section 6.3)
+        return host.lower().rstrip(".") == "localhost"
 
 
 def _split(place: str) -> tuple[str, str | None]:

@@ -9,6 +9,9 @@ valid. A line whose cost exceeds the limit for a login is refused when the file 
 
 The file may also be a database of Cyrus SASL (`router.config.sasldb`). It has the passwords
 themselves; in memory there are only hashes of them, for PLAIN.
+
+A name USER@HOST is that of a user of one host: clients that name this host in sasl-init log in as
+USER (`Users.name_of`).
 """
 
 from __future__ import annotations
@@ -19,15 +22,24 @@ import hashlib
 import hmac
 import os
 from collections.abc import Iterable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Final
 
 import attrs
 
+from router.config.decoys import Cost, Costs, decoy_bytes
 from router.config.mistakes import InvalidConfiguration, Mistake
+from router.config.policy_kinds import normal_hostname
 from router.config.sasldb import LARGEST_BYTES, StoredUser, is_sasldb, read_sasldb
-from router.config.scram import ITERATIONS, ScramKeys, decoy_scram, make_scram, parse_scram
+from router.config.scram import (
+    ITERATIONS,
+    MECHANISMS as SCRAM,
+    SALT_BYTES as SCRAM_SALT_BYTES,
+    ScramKeys,
+    decoy_scram,
+    make_scram,
+    parse_scram,
+)
 
 SCHEME: Final = "scrypt"
 # 16 MiB and about 35 ms. More would be stronger against a stolen file, but after a restart all
@@ -61,11 +73,6 @@ class PasswordHash:
     salt: bytes = attrs.field(repr=False)
     digest: bytes = attrs.field(repr=False)
 
-    @property
-    def work(self) -> int:
-        """Return the relative cost of checking a password against this hash."""
-        return self.n * self.r * self.p
-
     def matches(self, password: bytes) -> bool:
         """Return whether `password` is the right one; takes the same time either way."""
         found = _scrypt(password, self.salt, self.n, self.r, self.p, len(self.digest))
@@ -86,36 +93,87 @@ class Credentials:
         return next(iter(self.scram.values())).matches(password)
 
 
-def _decoy(users: Users) -> PasswordHash:
-    hashes = [one.password for one in users.by_name.values() if one.password is not None]
-    dearest = max(hashes, key=lambda one: one.work, default=None)
-    n, r, p = (
-        (SCRYPT_N, SCRYPT_R, SCRYPT_P) if dearest is None else (dearest.n, dearest.r, dearest.p)
-    )
-    return PasswordHash(n, r, p, os.urandom(SALT_BYTES), os.urandom(HASH_BYTES))
+def _plain_cost(credentials: Credentials) -> Cost:
+    """Return what checking a password for PLAIN costs: the hash, and its parameters."""
+    stored = credentials.password
+    if stored is not None:
+        return (SCHEME, stored.n, stored.r, stored.p, len(stored.digest))
+    keys = next(iter(credentials.scram.values()))
+    return (keys.mechanism, keys.iterations)
+
+
+def _decoy_costs(users: Users) -> Mapping[str, Costs]:
+    """Return the costs of users by mechanism; for SCRAM with the sizes of salts, which are seen."""
+    every = users.by_name.values()
+    usual: Cost = (SCHEME, SCRYPT_N, SCRYPT_R, SCRYPT_P, HASH_BYTES)
+    costs = {"PLAIN": Costs.of(map(_plain_cost, every), usual)}
+    for mechanism in SCRAM:
+        keys = [one.scram[mechanism] for one in every if mechanism in one.scram]
+        costs[mechanism] = Costs.of(
+            ((each.iterations, len(each.salt)) for each in keys), (ITERATIONS, SCRAM_SALT_BYTES)
+        )
+    return costs
+
+
+def _hosts(users: Users) -> Mapping[str, str]:
+    """Return the hosts that have users of their own, by the host's usual form."""
+    names = (name.rpartition("@") for name in users.by_name)
+    return {normal_hostname(host): host for user, _, host in names if user and host}
 
 
 @attrs.frozen
 class Users:
     """Users in one users file.
 
-    The password of an unknown user is checked against `decoy`, so that the check takes as long as
-    for a known user.
+    An unknown user's password is checked against a decoy, which costs what a user's does; see
+    `router.config.decoys`.
     """
 
     by_name: Mapping[str, Credentials]
-    decoy: PasswordHash = attrs.field(
-        init=False, repr=False, eq=False, default=attrs.Factory(_decoy, takes_self=True)
+    _costs: Mapping[str, Costs] = attrs.field(
+        init=False, repr=False, eq=False, default=attrs.Factory(_decoy_costs, takes_self=True)
     )
-    secret: bytes = attrs.field(
-        init=False, repr=False, eq=False, factory=partial(os.urandom, HASH_BYTES)
+    _hosts: Mapping[str, str] = attrs.field(
+        init=False, repr=False, eq=False, default=attrs.Factory(_hosts, takes_self=True)
     )
+
+    def name_of(self, given: str, hostname: str | None) -> str:
+        """Return the name of the user that logs in with the name `given`, known or not.
+
+        `hostname` is the host that the peer names, which may choose among users (section 5.3.3.2):
+        the user USER@HOSTNAME comes before the user USER. If both have the same hashes, they are
+        one user with two names, as in a database of Cyrus SASL, and USER counts.
+        """
+        host = self._hosts.get(normal_hostname(hostname or ""))
+        if host is None:
+            return given
+        full = f"{given}@{host}"
+        user, user_of_host = self.by_name.get(given), self.by_name.get(full)
+        if user_of_host is not None:
+            return given if user == user_of_host else full
+        # some unknown users appear to be those of the host, too
+        is_decoy = user is None and decoy_bytes("host", full, 1)[0] & 1
+        return full if is_decoy else given
 
     def scram_of(self, name: str, mechanism: str) -> ScramKeys:
         """Return a user's keys for a mechanism, or keys that fit no password if there are none."""
         credentials = self.by_name.get(name)
         found = None if credentials is None else credentials.scram.get(mechanism)
-        return found or decoy_scram(mechanism, name, self.secret, ITERATIONS)
+        if found is not None:
+            return found
+        iterations, salt_bytes = self._costs[mechanism].pick(mechanism, name)
+        return decoy_scram(mechanism, name, int(iterations), int(salt_bytes))
+
+    def decoy_of(self, name: str) -> Credentials:
+        """Return the credentials against which the password of an unknown user is checked."""
+        kind, *rest = self._costs["PLAIN"].pick("PLAIN", name)
+        numbers = [int(each) for each in rest]
+        salt = decoy_bytes("salt", name, SALT_BYTES)
+        if kind == SCHEME:
+            n, r, p, size = numbers
+            return Credentials(PasswordHash(n, r, p, salt, os.urandom(size)))
+        keys = decoy_scram(str(kind), name, numbers[0], SALT_BYTES)
+        return Credentials(None, {keys.mechanism: keys})
 
 
 def load_users(path: Path) -> Users:
@@ -222,15 +280,15 @@ def _invalid(source: str, problem: str) -> InvalidConfiguration:
 def verify(users: Users, user: str, password: str) -> bool:
     """Return whether `user` is known and `password` is that user's password.
 
-    The check takes 35 ms and 16 MiB at the usual cost, and as long for an unknown user as for a
-    known one. Call this function in a thread, since other threads can run meanwhile, and only in a
-    few threads at a time.
+    `user` is a name from `Users.name_of`. The check takes 35 ms and 16 MiB at the usual cost, and
+    for an unknown user as much as for some known one. Call this function in a thread, since other
+    threads can run meanwhile, and only in a few threads at a time.
     """
-    stored: Credentials | PasswordHash | None = users.by_name.get(user)
+    stored = users.by_name.get(user)
     given = password.encode("utf-8", "surrogatepass")
     # An overlong password is always wrong, but must take as long to check as any other.
     fits = len(given) <= LONGEST_PASSWORD_BYTES
-    matches = (stored or users.decoy).matches(given[:LONGEST_PASSWORD_BYTES])
+    matches = (stored or users.decoy_of(user)).matches(given[:LONGEST_PASSWORD_BYTES])
     return matches and stored is not None and fits
 
 

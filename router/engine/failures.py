@@ -9,6 +9,7 @@ import attrs
 
 from router.amqp.constants import Condition
 from router.engine.events import ConnectionClosed
+from router.engine.opening import NO_MECHANISM
 
 
 class NetworkCondition(enum.StrEnum):
@@ -79,6 +80,8 @@ def failure_of(closed: ConnectionClosed | None, was_open: bool, was_refused: boo
     if closed.by_peer:
         if was_open:
             return Failure("closed", reason)
+        if described == NO_MECHANISM:
+            return Failure("protocol", NO_MECHANISM)
         return Failure("protocol", "the peer has closed the socket before its open")
     if not was_open and condition == Condition.UNAUTHORIZED_ACCESS:
         return Failure("unauthorized", str(described))

@@ -65,6 +65,13 @@ LARGEST_NUMBER = 2**63 - 1
 # refuses the connection. No specification defines the property, but many brokers send it.
 ESTABLISHMENT_FAILED = Symbol("amqp:connection-establishment-failed")
 
+# Descriptions of a connection that the peer has not closed in order.
+SOCKET_CLOSED = "the socket was closed"
+NO_MECHANISM = (
+    "the server closed the socket before it offered a SASL mechanism: it may have none to offer "
+    "without TLS or a certificate; its log says more"
+)
+
 # Our close has been sent, and the handler knows that the connection is over.
 CLOSED_STATES = (
     ConnectionState.OC_PIPE,
@@ -333,7 +340,11 @@ def lose(connection: Connection) -> None:
     if connection.phase == OVER_PHASE:
         return
     was_closing = connection.state in CLOSED_STATES
-    lost = Error(condition=Symbol(Condition.CONNECTION_FORCED), description="the socket was closed")
+    description = SOCKET_CLOSED
+    if connection.is_client and connection.phase == SASL_PHASE and connection.mechanism is None:
+        # section 5.3.3.1 allows no empty list of mechanisms, so this is how a server says it
+        description = NO_MECHANISM
+    lost = Error(condition=Symbol(Condition.CONNECTION_FORCED), description=description)
 
     def end() -> None:
         # the lost links may have written something to each other

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 # Mechanisms that send a password or a token in clear text.
 CLEARTEXT: Final = frozenset({"PLAIN", "XOAUTH2", "OAUTHBEARER"})
+# Other names of mechanisms. With the first, clients of Azure announce that they put tokens at $cbs.
+ALIASES: Final = {"MSSBCBS": "ANONYMOUS"}
 
 
 def frame_received(connection: Connection, body: bytes) -> None:
@@ -72,6 +74,7 @@ def frame_received(connection: Connection, body: bytes) -> None:
         if mechanism not in offered_mechanisms(connection):
             outcome(connection, False, None)
             return
+        mechanism = ALIASES.get(mechanism, mechanism)
         connection.mechanism = mechanism
         connection.paused = True
         connection.handler.event_received(
@@ -117,23 +120,30 @@ def offered_mechanisms(connection: Connection) -> tuple[str, ...]:
 
 
 def _choose_mechanism(connection: Connection, frame: SaslMechanisms) -> None:
-    """Choose as the client the first of our mechanisms that the server offers."""
+    """Choose as the client the first of our mechanisms that the server offers.
+
+    Without TLS, anybody between the two could offer PLAIN alone, and then read the password; so it
+    is passed over unless the settings allow it.
+    """
     settings = connection.settings
     names = {str(name) for name in frame.sasl_server_mechanisms or ()}
-    for mechanism in settings.sasl_mechanisms:
-        needs_user = mechanism == "PLAIN" or is_scram(mechanism)
-        if mechanism in names and (not needs_user or settings.sasl_username is not None):
-            break
-    else:
-        opening.give_up(
-            connection,
-            AmqpError(
-                Condition.UNAUTHORIZED_ACCESS,
-                f"the server offers SASL {' '.join(sorted(names))}; this side can use "
-                f"{' '.join(settings.sasl_mechanisms)}",
-            ),
-        )
+    common = [
+        name
+        for name in settings.sasl_mechanisms
+        if name in names
+        and (settings.sasl_username is not None or not (name == "PLAIN" or is_scram(name)))
+    ]
+    is_readable = settings.plain_needs_tls and not connection.is_encrypted
+    usable = [name for name in common if not (is_readable and name in CLEARTEXT)]
+    if not usable:
+        problem = f"the server offers SASL {' '.join(sorted(names))}; "
+        if common:
+            problem += f"{common[0]} would send the password in clear text: {settings.plain_advice}"
+        else:
+            problem += f"this side can use {' '.join(settings.sasl_mechanisms)}"
+        opening.give_up(connection, AmqpError(Condition.UNAUTHORIZED_ACCESS, problem))
         return
+    mechanism = usable[0]
     connection.mechanism = mechanism
     if is_scram(mechanism):
         connection.paused = True

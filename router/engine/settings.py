@@ -37,8 +37,10 @@ class ConnectionSettings:
     # tuple means to connect without SASL
     sasl_mechanisms: tuple[str, ...] = ("ANONYMOUS",)
     sasl_required: bool = False
-    # as a server: whether mechanisms that send a secret in clear text, as PLAIN does, need TLS
+    # whether mechanisms that send a secret in clear text, as PLAIN does, need TLS
     plain_needs_tls: bool = False
+    # as a client: what people can do if only such mechanisms are left
+    plain_advice: str = "use TLS"
     # as a server: the largest SASL frame that is accepted; the 512 octets of section 5.3.1 are too
     # few for most tokens
     sasl_frame_bytes: int = 512

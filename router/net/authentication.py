@@ -15,6 +15,7 @@ import trio
 
 from router.config.scram import MECHANISMS as SCRAM
 from router.config.users import ANONYMOUS, Users, verify
+from router.engine.sasl import ALIASES
 from router.net.callouts import Callouts
 from router.net.failed_logins import FailedLogins
 from router.net.fair_limiter import FairLimiter
@@ -91,7 +92,11 @@ class Authenticator:
         own = {"ANONYMOUS", "EXTERNAL"} if self.users is None else {*OWN}
         if self.claims() is not None:
             own.add("PLAIN")
-        return tuple(each for each in mechanisms if each in own or self.is_left_to_plugin(each))
+        return tuple(
+            each
+            for each in mechanisms
+            if (name := ALIASES.get(each, each)) in own or self.is_left_to_plugin(name)
+        )
 
     def is_left_to_plugin(self, mechanism: str) -> bool:
         """Return whether the plugin decides about logins by a mechanism.
@@ -104,17 +109,23 @@ class Authenticator:
         handled = None if self.callouts is None else self.callouts.mechanisms(self.plugin)
         return handled is None or mechanism in handled
 
-    def begin(self, mechanism: str, host: str, external_user: str | None = None) -> Login:
+    def begin(
+        self,
+        mechanism: str,
+        host: str,
+        external_user: str | None = None,
+        hostname: str | None = None,
+    ) -> Login:
         """Begin the authentication of a peer by a mechanism that is not left to the plugin.
 
-        `host` is the host of this peer, and `external_user` the user that its certificate stands
-        for.
+        `host` is the host of this peer, `external_user` the user that its certificate stands for,
+        and `hostname` the one in its sasl-init or, without one, in TLS or HTTP.
         """
         if mechanism == "ANONYMOUS":
             return _Anonymous()
         if mechanism == "EXTERNAL":
             return _External(external_user)
-        plain = None if self.users is None else _Plain(self.users, host)
+        plain = None if self.users is None else _Plain(self.users, host, hostname)
         claims = self.claims() if mechanism == "PLAIN" else None
         if claims is not None:
             return _PlainByKey(claims, plain)
@@ -127,7 +138,7 @@ class Authenticator:
         # only here: a router without such a listener does not need the library
         from router.net.scram import ScramLogin
 
-        return _Scram(ScramLogin(self.users, mechanism))
+        return _Scram(ScramLogin(self.users, mechanism, hostname))
 
 
 class _Anonymous:
@@ -163,12 +174,13 @@ class _Plain:
 
     users: Users = attrs.field(repr=False)
     host: str
+    hostname: str | None
 
     async def step(self, response: bytes) -> Step:
         given = _user_and_password(response)
         if given is None:
             return _FAILED
-        user, secret = given
+        user, secret = self.users.name_of(given[0], self.hostname), given[1]
         with trio.fail_after(LONGEST_WAIT_S) as waiting:
             async with _HASHING.slot(self.host):
                 waiting.deadline = math.inf

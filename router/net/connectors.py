@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
+import attrs
 import structlog
 import trio
 
@@ -26,6 +27,7 @@ from router.net.connector_status import ConnectorStatus
 from router.net.dialling import NotConnected, connect_socket
 from router.net.endpoints import connector_settings, endpoint_name
 from router.net.listeners import run_guarded
+from router.net.own_host import is_on_this_host
 from router.net.places import Place, Places
 from router.net.proxies import connect_through
 from router.net.redirect_chain import RedirectChain
@@ -253,6 +255,9 @@ class AmqpConnector:
                 raise NotConnected(Failure("unauthorized", str(unavailable))) from None
             channel = None if tls is None else _channel(tls, place.hostname)
             sock = await self._connect_socket(place)
+            if self.proxy is None and is_on_this_host(sock):
+                # nobody else can read what is sent; a proxy here may lead to anywhere
+                settings = attrs.evolve(settings, plain_needs_tls=False)
             opened = self._web_socket = await self._open_web_socket(sock, place, tls, connections)
         except NotConnected as error:
             self.counters.failed += 1

@@ -32,6 +32,7 @@ PRODUCT = "trioute"
 # The largest SASL frame of a peer that may send a token.
 TOKEN_FRAME_BYTES = 16 * 1024
 OFFERED = ("ANONYMOUS-RELAY",)
+PLAIN_ADVICE = "give the connector an sslProfile, or set its allowInsecureAuthentication = true"
 # Reading from a peer stops once this much output waits for it. Deliveries stop far below that
 # (`router.engine.outbox`), so only replies reach it: to attaches, begins and echo requests.
 UNSENT_LIMIT_BYTES = 2 * 1024 * 1024
@@ -87,13 +88,16 @@ def listener_settings(
     """Return the settings of each connection that a listener accepts.
 
     `membership` is the identity that this router announces to other routers. With authenticatePeer,
-    SASL is required and ANONYMOUS is not offered.
+    SASL is required and ANONYMOUS is not offered. With claims, ANONYMOUS is offered under a second
+    name, MSSBCBS, which some clients of Azure require.
     """
-    mechanisms = tuple(
+    mechanisms: tuple[str, ...] = tuple(
         name
         for name in listener.sasl_mechanisms
         if name != "ANONYMOUS" or not listener.authenticate_peer
     )
+    if listener.claims is not None and "ANONYMOUS" in mechanisms:
+        mechanisms = (*mechanisms, "MSSBCBS")
     common = _common_settings(container_id, listener, membership)
     if listener.failover_urls:
         urls = [parse_server_url(text) for text in listener.failover_urls]
@@ -133,7 +137,8 @@ def connector_settings(
     """Return the settings of a connector's next connection, with the password read again.
 
     `hostname` is the name of the container to connect to. EXTERNAL is used only if this side shows
-    a certificate. Raises `router.config.secret.SecretUnavailable` if the password cannot be read.
+    a certificate. For a peer on this host, `plain_needs_tls` has to be set to False. Raises
+    `router.config.secret.SecretUnavailable` if the password cannot be read.
     """
     mechanisms = connector.sasl_mechanisms
     if not has_certificate:
@@ -146,6 +151,8 @@ def connector_settings(
         sasl_mechanisms=mechanisms,
         sasl_username=connector.sasl_username,
         sasl_password=None if password is None else password.reveal(),
+        plain_needs_tls=not connector.allow_insecure_authentication,
+        plain_advice=PLAIN_ADVICE,
         policy_vhost=None if connector.role in ROLES else connector.policy_vhost,
     )
 

@@ -211,7 +211,8 @@ class RouterPump(Pump):
         plugin = authenticator.plugin
         self._is_plugin_login = authenticator.is_left_to_plugin(event.mechanism)
         if plugin is None or not self._is_plugin_login:
-            return authenticator.begin(event.mechanism, host, external_user)
+            hostname = event.hostname or connection.requested_host
+            return authenticator.begin(event.mechanism, host, external_user, hostname)
         # only here: few routers have such a plugin
         from router.net.plugin_logins import PluginLogin
 

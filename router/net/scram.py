@@ -20,12 +20,13 @@ class LoginRefused(Exception):
 class ScramLogin:
     """Login of one peer; `first`, then `last`, each with the peer's message.
 
-    The password of an unknown user is checked as that of a known one. The peer never learns which
-    of the two was wrong.
+    `hostname` is the host that the peer names. The password of an unknown user is checked as that
+    of a known one. The peer never learns which of the two was wrong.
     """
 
-    def __init__(self, users: Users, mechanism: str) -> None:
+    def __init__(self, users: Users, mechanism: str, hostname: str | None = None) -> None:
         self._users = users
+        self._hostname = hostname
         self._mechanism = mechanism
         self._user = ""
         self._server = ScramMechanism(mechanism).make_server(self._keys)
@@ -57,8 +58,8 @@ class ScramLogin:
         return self._user, proof
 
     def _keys(self, user: str) -> tuple[bytes, bytes, bytes, int]:
-        self._user = user
-        keys: ScramKeys = self._users.scram_of(user, self._mechanism)
+        self._user = self._users.name_of(user, self._hostname)
+        keys: ScramKeys = self._users.scram_of(self._user, self._mechanism)
         return keys.salt, keys.stored_key, keys.server_key, keys.iterations
 
 

@@ -175,6 +175,21 @@ def test_users_of_cyrus_sasl_are_imported(file: Path, tmp_path: Path) -> None:
     assert "one" not in file.read_text(encoding="utf-8")
 
 
+def test_a_user_with_two_names_has_the_same_hashes_twice(file: Path, tmp_path: Path) -> None:
+    """With others, the short name would be another user than the one with the realm."""
+    realm = os.uname().nodename
+    database = tmp_path / "sasldb2"
+    data = {("ada", realm): "one", ("bob", realm): "one", ("ada", "other.example"): "two"}
+    database.write_bytes(sasldb(data))
+    import_users(file, database, "--mechanism", "SCRAM-SHA-256")
+    users = load_users(file)
+    assert users.by_name["ada"] == users.by_name[f"ada@{realm}"]
+    assert users.name_of("ada", realm) == "ada"
+    assert users.name_of("ada", "other.example") == "ada@other.example"
+    # the same password shows nothing of others
+    assert users.by_name["ada"] != users.by_name["bob"]
+
+
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
@@ -190,6 +205,75 @@ def test_what_cannot_be_imported(file: Path, tmp_path: Path, data: bytes, reason
     result = import_users(file, database)
     assert result.exit_code == 1
     assert reason in result.output
+    assert not file.exists()
+
+
+def command(*arguments: object) -> Result:
+    """Run `trioute user` with these arguments."""
+    return CliRunner().invoke(user_command, list(map(str, arguments)))
+
+
+def test_users_are_listed_with_their_mechanisms(file: Path) -> None:
+    file.write_text("# who may come in\n\n", encoding="utf-8")
+    run(file, "ada", "one\n", "--stdin", "--mechanism", "PLAIN")
+    run(file, "bob smith", "two\n", "--stdin", *("--mechanism", "SCRAM-SHA-256"))
+    run(file, "eve@h", "three\n", "--stdin")
+    before = file.read_bytes()
+    listed = command("list", file)
+    assert (listed.exit_code, listed.output.splitlines()) == (
+        0,
+        [
+            "user       mechanisms",
+            "ada        PLAIN",
+            "bob smith  PLAIN SCRAM-SHA-256",
+            "eve@h      PLAIN SCRAM-SHA-1 SCRAM-SHA-256 SCRAM-SHA-512",
+        ],
+    )
+    assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [(None, "does not exist"), ("ada\n", ":1: has no hash of the form")],
+    ids=["missing", "mistake"],
+)
+def test_what_cannot_be_listed(file: Path, text: str | None, said: str) -> None:
+    if text is not None:
+        file.write_text(text, encoding="utf-8")
+    listed = command("list", file)
+    assert listed.exit_code != 0
+    assert said in listed.output
+
+
+def test_a_user_is_removed_and_everything_else_stays(file: Path) -> None:
+    file.write_text("# who may come in\n\n", encoding="utf-8")
+    for name in ("ada", "adam", "eve"):
+        run(file, name, "one\n", "--stdin", "--mechanism", "PLAIN")
+    file.chmod(0o600)
+    before = file.read_text(encoding="utf-8").splitlines()
+    result = command("remove", file, "ada")
+    assert (result.exit_code, result.output) == (0, "")
+    assert file.read_text(encoding="utf-8").splitlines() == [*before[:2], *before[3:]]
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert list(load_users(file).by_name) == ["adam", "eve"]
+
+
+@pytest.mark.parametrize("name", ["bob", "Ada", "# who may come in", ""])
+def test_who_is_not_there_cannot_be_removed(file: Path, name: str) -> None:
+    file.write_text("# who may come in\n\n", encoding="utf-8")
+    run(file, "ada", "one\n", "--stdin", "--mechanism", "PLAIN")
+    file.chmod(0o640)
+    before, inode = file.read_bytes(), file.stat().st_ino
+    result = command("remove", file, name)
+    assert (result.exit_code, result.output) == (1, f"Error: {file} has no user {name}\n")
+    assert (file.read_bytes(), file.stat().st_ino) == (before, inode)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640
+
+
+def test_a_file_without_users_has_none_to_remove(file: Path) -> None:
+    result = command("remove", file, "ada")
+    assert result.exit_code == 1
+    assert f"{file} has no user ada" in result.output
     assert not file.exists()
 
 

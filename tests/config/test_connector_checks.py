@@ -33,3 +33,41 @@ def test_urls_for_tls_need_a_profile() -> None:
     parse_configuration(f'{profile}{connector}sslProfile = "p"', source="f")
     with pytest.raises(InvalidConfiguration, match=r"backupUrls: has a URL for TLS, but the"):
         parse_configuration(connector, source="f")
+
+
+PLAIN = """\
+[[connector]]
+saslUsername = "u"
+saslPassword = "p"
+saslMechanisms = ["PLAIN"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "host"),
+    [
+        ('host = "b"', "b"),
+        ('host = "10.0.0.1"', "10.0.0.1"),
+        ('backupUrls = ["amqp://localhost", "amqp://b"]', "b"),
+        ("", None),
+        ('host = "localhost"\nbackupUrls = ["amqp://[::1]"]', None),
+        ('host = "b"\nallowInsecureAuthentication = true', None),
+        ('host = "b"\nsslProfile = "p"\n[[sslProfile]]\nname = "p"', None),
+    ],
+    ids=["name", "address", "backup", "default", "loopback", "allowed", "TLS"],
+)
+def test_a_password_is_not_for_everybody_on_the_way(lines: str, host: str | None) -> None:
+    if host is None:
+        parse_configuration(PLAIN + lines, source="f")
+        return
+    with pytest.raises(InvalidConfiguration) as caught:
+        parse_configuration(PLAIN + lines, source="f")
+    assert str(caught.value) == (
+        "f:4: connector[0].saslMechanisms: is PLAIN alone, which would send the password in clear "
+        f"text to {host}; give an sslProfile, add SCRAM, or set allowInsecureAuthentication = true"
+    )
+
+
+def test_scram_needs_no_tls() -> None:
+    text = PLAIN.replace('["PLAIN"]', '["PLAIN", "SCRAM-SHA-1"]') + 'host = "b"'
+    parse_configuration(text, source="f")

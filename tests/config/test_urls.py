@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given, strategies as st
 
 from router.config.kinds import ValueNotAllowed
-from router.config.urls import DEFAULT_PORTS, MAX_URLS, ServerUrl, parse_server_url, urls
+from router.config.urls import (
+    DEFAULT_PORTS,
+    MAX_URLS,
+    ServerUrl,
+    names_this_host,
+    parse_server_url,
+    urls,
+)
 
 read = urls("amqp", "amqps").read
 
@@ -77,3 +84,14 @@ def test_no_text_does_any_harm(text: str) -> None:
         return
     assert url.host
     assert 1 <= url.port <= 65535
+
+
+@pytest.mark.parametrize(
+    ("host", "is_this"),
+    [
+        *((host, True) for host in ("127.0.0.1", "127.8.9.1", "::1", "localhost", "LocalHost.")),
+        *((host, False) for host in ("10.0.0.1", "b", "localhost.example", "", "0.0.0.0")),
+    ],
+)
+def test_which_host_is_this_one(host: str, is_this: bool) -> None:
+    assert names_this_host(host) is is_this

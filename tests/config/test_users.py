@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
 
 from router.config import users as module
+from router.config.decoys import Cost
 from router.config.mistakes import InvalidConfiguration
+from router.config.scram import decoy_scram
 from router.config.users import (
     LONGEST_PASSWORD_BYTES,
     Credentials,
@@ -155,11 +159,140 @@ def test_an_overlong_password_is_not_its_beginning() -> None:
     assert not verify(users, "ada", "\ud800")
 
 
-def test_an_unknown_user_costs_what_the_dearest_known_one_does() -> None:
-    dear = parse_hash(cheap_hash("x").replace("scrypt$2$1$1$", "scrypt$4$1$1$"))
-    users = Users({"ada": Credentials(parse_hash(cheap_hash("x"))), "bob": Credentials(dear)})
-    assert users.decoy.work == dear.work
-    assert Users({}).decoy.work == module.SCRYPT_N * module.SCRYPT_R * module.SCRYPT_P
+@pytest.fixture
+def work(monkeypatch: pytest.MonkeyPatch) -> list[Cost]:
+    """Return the hashes that are computed from now on, each as its kind and its parameters."""
+    computed: list[Cost] = []
+    scrypt, pbkdf2 = hashlib.scrypt, hashlib.pbkdf2_hmac
+
+    def counted_scrypt(*args: Any, **fields: Any) -> bytes:
+        computed.append(tuple(fields[key] for key in ("n", "r", "p", "dklen")))
+        return scrypt(*args, **fields)
+
+    def counted_pbkdf2(name: str, password: bytes, salt: bytes, iterations: int) -> bytes:
+        computed.append((name, iterations))
+        return pbkdf2(name, password, salt, iterations)
+
+    monkeypatch.setattr(hashlib, "scrypt", counted_scrypt)
+    monkeypatch.setattr(hashlib, "pbkdf2_hmac", counted_pbkdf2)
+    return computed
+
+
+def scram_keys(mechanism: str, iterations: int, salt_bytes: int = 16) -> str:
+    """Return keys for a password that nobody has."""
+    return decoy_scram(mechanism, "any", iterations, salt_bytes).text()
+
+
+KINDS = {
+    "scrypt": CHEAP + module._encode(bytes(24)),
+    "SCRAM": scram_keys("SCRAM-SHA-256", 4096),
+    "dearer": scram_keys("SCRAM-SHA-512", 20000),
+    "both": f"{CHEAP}{module._encode(bytes(32))} {scram_keys('SCRAM-SHA-1', 5000)}",
+}
+NAMES = [f"user-{number}" for number in range(50)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_unknown_user_takes_the_same_work_as_a_known_one(kind: str, work: list[Cost]) -> None:
+    users = Users({"ada": parse_credentials(KINDS[kind])})
+    assert not verify(users, "ada", "x")
+    known = list(work)
+    assert len(known) == 1
+    for name in ("bob", "eve", "Ada", ""):
+        work.clear()
+        assert not verify(users, name, "x")
+        assert work == known
+
+
+def test_without_users_the_work_is_the_usual_one(work: list[Cost]) -> None:
+    assert not verify(Users({}), "ada", "x")
+    assert work == [(module.SCRYPT_N, module.SCRYPT_R, module.SCRYPT_P, module.HASH_BYTES)]
+
+
+def test_where_the_work_differs_it_tells_nothing(work: list[Cost]) -> None:
+    """An unknown name costs what some known one does, and the same each time."""
+    stored = [KINDS["scrypt"], KINDS["scrypt"], KINDS["SCRAM"], KINDS["dearer"]]
+    users = Users(
+        {f"known-{number}": parse_credentials(each) for number, each in enumerate(stored)}
+    )
+    for name in users.by_name:
+        verify(users, name, "x")
+    known = set(work)
+    assert len(known) == 3
+    rounds: list[list[Cost]] = []
+    for _ in range(2):
+        work.clear()
+        for name in NAMES:
+            verify(users, name, "x")
+        rounds.append(list(work))
+    assert set(rounds[0]) == known
+    assert rounds[0] == rounds[1]
+
+
+def shown(users: Users, name: str, mechanism: str = "SCRAM-SHA-256") -> tuple[int, bytes]:
+    """Return what a peer sees of a user's keys before it has to prove anything."""
+    keys = users.scram_of(name, mechanism)
+    return keys.iterations, keys.salt
+
+
+def test_an_unknown_user_shows_the_iterations_and_the_size_of_salt_of_a_known_one() -> None:
+    users = Users({"ada": parse_credentials(scram_keys("SCRAM-SHA-256", 4096, 12))})
+    for name in NAMES:
+        iterations, salt = shown(users, name)
+        assert (iterations, len(salt)) == (4096, 12)
+    # nobody has keys for this one
+    iterations, salt = shown(users, "ada", "SCRAM-SHA-1")
+    assert (iterations, len(salt)) == (15_000, 16)
+
+
+def test_a_file_that_is_read_again_shows_the_same_for_unknown_users(tmp_path: Path) -> None:
+    line = f"ada:{scram_keys('SCRAM-SHA-256', 4096)}\n"
+    path = write(tmp_path, line)
+    before = {name: shown(load_users(path), name) for name in NAMES}
+    path = write(tmp_path, f"{line}eve:{scram_keys('SCRAM-SHA-256', 4096)}\n")
+    assert {name: shown(load_users(path), name) for name in NAMES} == before
+
+
+def at_hosts(*names: str) -> Users:
+    """Return users whose passwords are their names."""
+    return Users({name: Credentials(parse_hash(cheap_hash(name))) for name in names})
+
+
+@pytest.mark.parametrize(
+    ("given", "hostname", "name"),
+    [
+        ("ada", "a.example", "ada@a.example"),
+        ("ada", "A.Example.:5672", "ada@a.example"),
+        ("ada", "b.example", "ada@B.example"),
+        ("ada", "c.example", "ada"),
+        ("ada", None, "ada"),
+        ("ada", "", "ada"),
+        ("ada@a.example", "b.example", "ada@a.example"),
+        ("bob", "a.example", "bob"),
+    ],
+)
+def test_the_host_name_chooses_the_user(given: str, hostname: str | None, name: str) -> None:
+    users = at_hosts("ada", "bob", "ada@a.example", "ada@B.example", "ada@a.example@a.example")
+    found = users.name_of(given, hostname)
+    assert found == name
+    assert verify(users, found, name)
+    assert not verify(users, found, "other")
+
+
+def test_two_names_with_the_same_hashes_are_one_user() -> None:
+    stored = Credentials(parse_hash(cheap_hash("x")))
+    users = Users({"ada@h": stored, "ada": stored})
+    assert users.name_of("ada", "h") == "ada"
+
+
+def test_no_host_name_shows_whether_there_is_a_user() -> None:
+    """Some unknown users appear to be those of a host, and others do not."""
+    users = at_hosts("ada", "bob@a.example")
+    found = [users.name_of(name, "a.example") for name in NAMES]
+    own = [name for name in found if "@" in name]
+    assert 0 < len(own) < len(found)
+    assert [users.name_of(name, "a.example") for name in NAMES] == found
+    assert [users.name_of(name, "other.example") for name in NAMES] == NAMES
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:

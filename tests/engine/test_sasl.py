@@ -29,6 +29,7 @@ from router.engine.events import (
     SaslResponseReceived,
     SaslSuccessReceived,
 )
+from router.engine.failures import failure_of
 
 from support.transcripts import NOTHING, OVER, On, Recorder, Talk, begin, like, wire
 
@@ -115,6 +116,17 @@ def test_a_mechanism_that_is_not_offered_is_refused() -> None:
     talk >> SaslInit(PLAIN, initial_response=b"\0a\0b") << SaslOutcome(SaslCode.AUTH) << OVER
 
 
+def test_clients_of_azure_are_anonymous_under_another_name() -> None:
+    cbs = Symbol("MSSBCBS")
+    talk = server(sasl_mechanisms=("ANONYMOUS", "MSSBCBS")) >> SASL_HEADER << SASL_HEADER
+    talk << SaslMechanisms((ANONYMOUS, cbs)) >> SaslInit(cbs, hostname="h") << NOTHING
+    assert talk.recorder.events == [SaslInitReceived("ANONYMOUS", b"", "h")]
+    assert talk.connection.mechanism == "ANONYMOUS"
+    # where it is not offered, there is none of this name
+    talk = server() >> SASL_HEADER << SASL_HEADER << SaslMechanisms((ANONYMOUS,))
+    talk >> SaslInit(cbs) << SaslOutcome(SaslCode.AUTH) << OVER
+
+
 @pytest.mark.parametrize(
     "frame",
     [
@@ -173,6 +185,33 @@ def test_a_client_s_init_is_measured() -> None:
             talk << like(SaslInit, hostname="h") << NOTHING
 
 
+@pytest.mark.parametrize(
+    ("said", "is_none_offered"),
+    [
+        ([], False),
+        ([SASL_HEADER], True),
+        ([SASL_HEADER, SaslMechanisms((ANONYMOUS,))], False),
+    ],
+    ids=["nothing", "header", "mechanisms"],
+)
+def test_a_server_that_offers_no_mechanism_is_recognised(
+    said: list[Any], is_none_offered: bool
+) -> None:
+    talk = client(sasl_mechanisms=("ANONYMOUS",))
+    for each in said:
+        talk >> each
+    talk.connection.end_of_input()
+    (closed,) = closings(talk)
+    assert closed.error is not None
+    assert closed.error.condition == "amqp:connection:forced"
+    assert (
+        "before it offered a SASL mechanism" in str(closed.error.description)
+    ) is is_none_offered
+    failure = failure_of(closed, False, False)
+    assert failure.kind == "protocol"
+    assert ("before it offered a SASL mechanism" in failure.reason) is is_none_offered
+
+
 def test_sasl_cannot_be_had_twice() -> None:
     talk = server() >> SASL_HEADER >> SaslInit(ANONYMOUS)
     talk.connection.sasl_outcome(True, None)
@@ -217,6 +256,42 @@ def test_a_client_chooses_a_mechanism(
     talk >> SaslOutcome(SaslCode.OK) << AMQP_HEADER << Open << NOTHING
     talk >> AMQP_HEADER >> Open("s") << NOTHING
     assert talk.recorder.of(ConnectionOpened)
+
+
+@pytest.mark.parametrize(
+    ("offered", "is_encrypted", "chosen"),
+    [
+        (["PLAIN"], False, None),
+        (["PLAIN"], True, "PLAIN"),
+        (["PLAIN", "SCRAM-SHA-256"], False, "SCRAM-SHA-256"),
+        (["PLAIN", "ANONYMOUS"], False, "ANONYMOUS"),
+        (["GSSAPI"], False, None),
+    ],
+    ids=["alone", "TLS", "SCRAM", "ANONYMOUS", "unknown"],
+)
+def test_a_client_does_not_let_others_read_its_password(
+    offered: list[str], is_encrypted: bool, chosen: str | None
+) -> None:
+    talk = client(
+        sasl_mechanisms=("PLAIN", "SCRAM-SHA-256", "ANONYMOUS"),
+        sasl_username="joe",
+        sasl_password="secret",
+        plain_needs_tls=True,
+        plain_advice="do this",
+    )
+    talk.connection.is_encrypted = is_encrypted
+    talk << SASL_HEADER >> SASL_HEADER >> SaslMechanisms(tuple(map(Symbol, offered)))
+    assert talk.connection.mechanism == chosen
+    if chosen is None:
+        talk << OVER
+        (closed,) = closings(talk)
+        assert closed.error is not None
+        assert closed.error.condition == "amqp:unauthorized-access"
+        why = {
+            "PLAIN": "PLAIN would send the password in clear text: do this",
+            "GSSAPI": "this side can use PLAIN SCRAM-SHA-256 ANONYMOUS",
+        }[offered[0]]
+        assert closed.error.description == f"the server offers SASL {offered[0]}; {why}"
 
 
 @pytest.mark.parametrize(

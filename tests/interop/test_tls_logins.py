@@ -219,7 +219,9 @@ def test_proton_logs_in_with_a_password(
     routers: StartRouter, authority: Authority, proton: ProtonPeers, mechanism: str
 ) -> None:
     users = authority.folder / "users"
-    users.write_text(f"ada:{credentials_of('s3cret', [mechanism])}\n", encoding="utf-8")
+    stored = credentials_of("s3cret", [mechanism])
+    # the host is the one that proton names in TLS
+    users.write_text(f"ada:{stored}\nbob@localhost:{stored}\neve@h:{stored}\n", encoding="utf-8")
     router = routers(
         profile("own", authority.issue("localhost"))
         + listener(
@@ -234,3 +236,6 @@ def test_proton_logs_in_with_a_password(
     proton.connect(amqps(router, 0), password="s3cret", **login)
     refusal(proton, amqps(router, 0), password="wrong", **login)
     assert router.log_text().count("user=ada") == 1
+    proton.connect(amqps(router, 0), password="s3cret", **{**login, "user": "bob"})
+    refusal(proton, amqps(router, 0), password="s3cret", **{**login, "user": "eve"})
+    assert router.log_text().count("user=bob@localhost") == 1

@@ -17,7 +17,13 @@ from trio.testing import MockClock
 
 from router.amqp.constants import Condition, SaslCode
 from router.amqp.framing import SASL_HEADER
-from router.amqp.performatives import SaslInit, SaslMechanisms, SaslOutcome
+from router.amqp.performatives import (
+    SaslChallenge,
+    SaslInit,
+    SaslMechanisms,
+    SaslOutcome,
+    SaslResponse,
+)
 from router.amqp.types import Symbol
 from router.config.users import Users, credentials_of, hash_password, load_users
 from router.net import authentication
@@ -255,8 +261,50 @@ async def test_over_the_wire(tmp_path: Path) -> None:
         await running.until_empty()
 
 
-def _init(response: bytes) -> On:
-    return On(0, SaslInit(Symbol("PLAIN"), initial_response=response), frame_type=SASL)
+def _init(response: bytes, mechanism: str = "PLAIN", hostname: str | None = None) -> On:
+    init = SaslInit(Symbol(mechanism), initial_response=response, hostname=hostname)
+    return On(0, init, frame_type=SASL)
+
+
+@pytest.mark.spec("5.3.3.2-3")
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256"])
+async def test_the_host_name_of_the_init_chooses_among_users(
+    tmp_path: Path, mechanism: str
+) -> None:
+    path = tmp_path / "users"
+    passwords = {"ada": "one", "ada@a.example": "two", "bob@b.example": "three"}
+    lines = [f"{name}:{credentials_of(each, [mechanism])}\n" for name, each in passwords.items()]
+    path.write_text("".join(lines), encoding="utf-8")
+    configuration = listening(users_file=path, sasl_mechanisms=(mechanism,), authenticate_peer=True)
+    logins = [
+        ("ada", "one", None, "ada"),
+        ("ada", "one", "b.example", "ada"),
+        ("ada", "two", "a.example", "ada@a.example"),
+        ("ada", "one", "a.example", None),
+        ("bob", "three", "b.example", "bob@b.example"),
+        ("bob", "three", "a.example", None),
+        ("bob", "three", None, None),
+        ("bob@b.example", "three", None, "bob@b.example"),
+    ]
+    async with running_node(configuration) as running:
+        for name, password, hostname, user in logins:
+            async with dialled(running.address) as peer:
+                client = None
+                response = f"\0{name}\0{password}".encode()
+                if mechanism != "PLAIN":
+                    client = ScramClientLogin(mechanism, name, password)
+                    response = client.first()
+                await peer.say(SASL_HEADER, _init(response, mechanism, hostname))
+                assert await peer.octets(8) == SASL_HEADER
+                await peer.hear(SaslMechanisms)
+                if client is not None:
+                    answer = client.answer(bytes((await peer.hear(SaslChallenge)).challenge))
+                    await peer.say(On(0, SaslResponse(answer), frame_type=SASL))
+                code = (await peer.hear(SaslOutcome)).code
+                assert code is (SaslCode.AUTH if user is None else SaslCode.OK), (name, hostname)
+                if user is not None:
+                    await peer.begin()
+                    assert (await running.pump_of(peer)).connection.user == user
 
 
 @pytest.mark.parametrize(

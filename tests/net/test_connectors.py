@@ -17,9 +17,11 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from router.amqp.constants import Condition, SaslCode
 from router.amqp.failover import FAILOVER_SERVER_LIST
 from router.amqp.framing import AMQP_HEADER, SASL_HEADER
-from router.amqp.performatives import Close, Error, SaslMechanisms
+from router.amqp.performatives import Close, Error, SaslInit, SaslMechanisms
 from router.amqp.types import Symbol
+from router.config.connectors import ConnectorSettings
 from router.config.model import Configuration
+from router.config.proxy_profiles import ProxyProfileSettings
 from router.config.secret import Secret
 from router.engine.opening import ESTABLISHMENT_FAILED
 from router.management.entities.configured import CONNECTOR
@@ -44,6 +46,7 @@ from support.connecting import (
 )
 from support.entities import told
 from support.loopback import Peer, Running, dialled, listening, running_node
+from support.own_address import own_address
 
 
 @pytest.fixture
@@ -184,6 +187,80 @@ async def test_a_password_that_is_not_there_is_asked_for_again(
                 await trio.lowlevel.checkpoint()
     failed = next(line for line in logs if line["event"] == "connection failed")
     assert "NO_SUCH_PASSWORD is not set" in failed["reason"]
+
+
+async def offered_plain_alone(server: Server) -> bytes | None:
+    """Offer PLAIN alone to the router; return what it sends, or None if it goes."""
+    async with server.visited() as peer:
+        assert await peer.octets(8) == SASL_HEADER
+        await peer.say(SASL_HEADER, SaslMechanisms((Symbol("PLAIN"),)))
+        try:
+            return (await peer.hear(SaslInit)).initial_response
+        except EOFError:
+            return None
+
+
+@pytest.mark.parametrize("is_allowed", [False, True])
+async def test_a_password_is_not_sent_in_clear_text(waits: Waits, is_allowed: bool) -> None:
+    """Whatever a server offers, and whoever may be between the two."""
+    with places(0, own_address()) as (server,), capture_logs() as logs:
+        configuration = connecting(
+            server.port,
+            host=server.host,
+            sasl_username="ada",
+            sasl_password=Secret.parse("pass:pa55"),
+            allow_insecure_authentication=is_allowed,
+        )
+        async with running_node(configuration) as running:
+            said = await offered_plain_alone(server)
+            assert said == (b"\0ada\0pa55" if is_allowed else None)
+            await until(lambda: state(running)["failedAttempts"])
+            found = state(running)
+    if not is_allowed:
+        assert (found["connectionStatus"], found["lastErrorKind"]) == ("FAILED", "unauthorized")
+        why = (
+            "the server offers SASL PLAIN; PLAIN would send the password in clear text: give the "
+            "connector an sslProfile, or set its allowInsecureAuthentication = true"
+        )
+        assert found["lastError"] == why
+        assert why in [line.get("description") for line in logs]
+    assert "pa55" not in str(logs)
+
+
+async def test_what_counts_is_where_the_password_would_go(waits: Waits) -> None:
+    """The own host gets it, in clear text as well; its backup elsewhere does not."""
+    with places(1, own_address()) as (home, backup):
+        configuration = connecting(
+            home.port,
+            backup_urls=(f"{backup.host}:{backup.port}",),
+            sasl_username="ada",
+            sasl_password=Secret.parse("pass:pa55"),
+        )
+        async with running_node(configuration):
+            for _ in range(2):
+                assert await offered_plain_alone(home) == b"\0ada\0pa55"
+                assert await offered_plain_alone(backup) is None
+
+
+async def test_a_proxy_on_this_host_may_lead_elsewhere(waits: Waits) -> None:
+    with places(1) as (proxy,):
+        connector = ConnectorSettings(
+            host="broker.example",
+            name="out",
+            proxy_profile="proxy",
+            sasl_username="ada",
+            sasl_password=Secret.parse("pass:pa55"),
+        )
+        profile = ProxyProfileSettings(name="proxy", host=HERE, port=proxy.port)
+        configuration = Configuration(connectors=(connector,), proxy_profiles=(profile,))
+        async with running_node(configuration), proxy.visited() as peer:
+            head = b""
+            while not head.endswith(b"\r\n\r\n"):
+                head += await peer.octets(1)
+            await peer.stream.send_all(b"HTTP/1.1 200 OK\r\n\r\n")
+            assert await peer.octets(8) == SASL_HEADER
+            await peer.say(SASL_HEADER, SaslMechanisms((Symbol("PLAIN"),)))
+            assert await peer.rest() == b""
 
 
 # Other places, and what is told of it all.

@@ -86,6 +86,16 @@ def test_whoever_has_to_prove_himself_is_not_offered_anonymous(tmp_path: Path) -
     assert settings.sasl_required
 
 
+def test_clients_of_azure_find_their_mechanism_where_tokens_are_accepted() -> None:
+    def offered(**fields: Any) -> tuple[str, ...]:
+        listener = ListenerSettings(sasl_mechanisms=("ANONYMOUS", "PLAIN"), **fields)
+        return listener_settings("router", listener).sasl_mechanisms
+
+    assert offered() == ("ANONYMOUS", "PLAIN")
+    assert offered(claims="c") == ("ANONYMOUS", "PLAIN", "MSSBCBS")
+    assert offered(claims="c", authenticate_peer=True) == ("PLAIN",)
+
+
 def test_a_connector_tells_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ROUTER_PASSWORD", "first")
     connector = ConnectorSettings(

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import errno
 import socket
+from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
 
+from router.amqp.framing import SASL_HEADER
+from router.amqp.performatives import SaslMechanisms
 from router.config.listeners import ListenerSettings
+from router.config.users import credentials_of
 from router.net.listeners import bind_sockets, close_sockets
 
 from support.loopback import dialled, listening, running_node
+from support.own_address import own_address
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
@@ -57,6 +62,29 @@ async def test_a_host_that_there_is_not_is_named(host: str) -> None:
     with pytest.raises(OSError, match=r"\(mine\)") as caught:
         await bind_sockets(ListenerSettings(host=host, port=0, name="mine"))
     assert host in str(caught.value)
+
+
+@pytest.mark.parametrize("is_allowed", [False, True])
+async def test_plain_is_offered_to_this_host_and_to_others_only_where_that_is_allowed(
+    tmp_path: Path, is_allowed: bool
+) -> None:
+    users = tmp_path / "users"
+    users.write_text(f"ada:{credentials_of('x', ['SCRAM-SHA-256'])}\n", encoding="utf-8")
+    names = ("SCRAM-SHA-256", "PLAIN", "ANONYMOUS")
+    configuration = listening(
+        host="0.0.0.0",
+        users_file=users,
+        sasl_mechanisms=names,
+        allow_insecure_authentication=is_allowed,
+    )
+    async with running_node(configuration) as running:
+        for host, has_plain in (("127.0.0.1", True), (own_address(), is_allowed)):
+            async with dialled((host, running.address[1])) as peer:
+                await peer.say(SASL_HEADER)
+                assert await peer.octets(8) == SASL_HEADER
+                offered = await peer.hear(SaslMechanisms)
+            wanted = [name for name in names if has_plain or name != "PLAIN"]
+            assert list(offered.sasl_server_mechanisms) == wanted
 
 
 async def test_peers_that_reset_before_they_are_accepted_disturb_nobody() -> None:

@@ -14,6 +14,7 @@ from router.config.users import credentials_of
 
 from support.launcher import trioute
 from support.loopback import listening, running_node
+from support.own_address import own_address
 from support.routers import StartRouter
 
 SCRAM = ("SCRAM-SHA-1", "SCRAM-SHA-256", "SCRAM-SHA-512")
@@ -54,6 +55,31 @@ async def test_the_mechanisms_of_a_url_come_first(tmp_path: Path) -> None:
             assert pump.connection.mechanism == "SCRAM-SHA-256"
         with pytest.raises(ConnectFailed, match="this side can use PLAIN"):
             async with connect(attrs.evolve(url, mechanisms=("PLAIN",))):
+                pass
+
+
+async def test_a_client_sends_its_password_in_clear_text_only_if_told_to(tmp_path: Path) -> None:
+    fields = {"sasl_mechanisms": ("PLAIN",), "authenticate_peer": True}
+    insecure = {"host": own_address(), "allow_insecure_authentication": True}
+    wanted = listening(users_file=users_file(tmp_path), **fields, **insecure)
+    async with running_node(wanted) as running:
+        host, port = running.address
+        url = parse_url(f"amqp://ada:s3cret@{host}:{port}")
+        with pytest.raises(ConnectFailed, match="use amqps, or name PLAIN as a SASL mechanism"):
+            async with connect(url):
+                pass
+        async with connect(attrs.evolve(url, mechanisms=("PLAIN",))):
+            (pump,) = (each for each in running.pumps if each.authenticator is not None)
+            assert pump.connection.mechanism == "PLAIN"
+
+
+async def test_a_client_hears_that_nothing_is_offered_without_tls(tmp_path: Path) -> None:
+    fields = {"host": own_address(), "sasl_mechanisms": ("PLAIN",), "authenticate_peer": True}
+    wanted = listening(users_file=users_file(tmp_path), **fields)
+    async with running_node(wanted) as running:
+        host, port = running.address
+        with pytest.raises(ConnectFailed, match="it may have none to offer without TLS"):
+            async with connect(f"amqp://ada:s3cret@{host}:{port}"):
                 pass
 
 

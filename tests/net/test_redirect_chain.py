@@ -11,7 +11,8 @@ import trio
 from structlog.testing import capture_logs
 from trio.testing import MockClock
 
-from router.amqp.performatives import Begin, Detach, Error, Open
+from router.amqp.framing import SASL_HEADER
+from router.amqp.performatives import Begin, Detach, Error, Open, SaslMechanisms
 from router.amqp.redirects import Redirect
 from router.amqp.types import Symbol
 from router.config.auto_links import AutoLinkSettings
@@ -33,6 +34,7 @@ from support.connecting import (
     places,
 )
 from support.loopback import Running, running_node
+from support.own_address import own_address
 
 # The same machine by another name: for the router another host.
 OTHER = "localhost"
@@ -201,6 +203,26 @@ async def test_it_goes_there_at_once_and_calls_the_container_by_its_name(waits: 
     # nothing went wrong
     assert {line["log_level"] for line in logs} <= {"info", "debug"}
     assert PASSWORD not in str(logs)
+
+
+async def test_no_redirect_leads_a_password_into_the_open(waits: Waits) -> None:
+    """From this host, where it may be sent in clear text, to another."""
+    elsewhere = own_address()
+    with places(1, elsewhere) as (front, there):
+        configuration = connecting(
+            front.port,
+            host=HERE,
+            allow_redirect=True,
+            redirect_hosts=(elsewhere,),
+            sasl_username="ada",
+            sasl_password=Secret.parse(PASSWORD),
+        )
+        async with running_node(configuration):
+            await send_away(front, there.at(elsewhere))
+            async with there.visited() as peer:
+                assert await peer.octets(8) == SASL_HEADER
+                await peer.say(SASL_HEADER, SaslMechanisms((Symbol("PLAIN"),)))
+                assert await peer.rest() == b""
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,7 @@ class Server:
 
     def __init__(self, listener: socket.socket) -> None:
         self.listener = listener
+        self.host: str = listener.getsockname()[0]
         self.port: int = listener.getsockname()[1]
 
     def at(self, host: str = HERE, name: str = "there") -> Redirect:
@@ -70,9 +71,10 @@ class Server:
 
 
 @contextmanager
-def places(count: int) -> Iterator[list[Server]]:
-    """Servers that run until the block ends."""
-    listeners = [socket.create_server((HERE, 0)) for _ in range(count)]
+def places(count: int, *more: str) -> Iterator[list[Server]]:
+    """Servers that run until the block ends; `more` are the addresses of further ones."""
+    hosts = [HERE] * count + list(more)
+    listeners = [socket.create_server((host, 0)) for host in hosts]
     for listener in listeners:
         listener.setblocking(False)
     try:

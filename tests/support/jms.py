@@ -27,10 +27,20 @@ def require_java(jars: Path, client: str) -> str:
 
 def jms(url: str, address: str, *what: str) -> list[str]:
     """Return the result of each operation of a JMS program; see `Peer.java`."""
-    java = require_java(JARS, "QPID JMS")
-    command = [java, "-cp", f"{JARS}/*", str(PEER), url, address, *what]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    done = _run(url, address, *what)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert len(lines) == len(what), done.stdout + done.stderr
     return lines
+
+
+def jms_failure(url: str) -> str:
+    """Return the exception of a JMS program that cannot connect."""
+    done = _run(url, "any", "queue")
+    assert done.returncode == 1, done.stdout
+    return done.stderr
+
+
+def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [require_java(JARS, "QPID JMS"), "-cp", f"{JARS}/*", str(PEER), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)

@@ -116,7 +116,12 @@ OPTIONS: Mapping[str, tuple[str, Read]] = MappingProxyType(
     }
 )
 # Options that make up the URL.
-_PLACE = ("url", "user", "password")
+_PLACE = ("url", "user", "password", "saslMechanisms")
+# SASL mechanisms that the client knows.
+_MECHANISMS = (
+    *("ANONYMOUS", "EXTERNAL", "PLAIN"),
+    *("SCRAM-SHA-1", "SCRAM-SHA-256", "SCRAM-SHA-512"),
+)
 _KNOWN = frozenset(name.lower() for name in (*OPTIONS, *_PLACE)) | _SPARKS
 
 
@@ -183,4 +188,10 @@ def _url(texts: Mapping[str, str]) -> Url:
     password = texts.get("password", url.password)
     if password is not None and not user:
         raise OptionError("option user is missing: a password was given without a user")
-    return attrs.evolve(url, user=user, password=password)
+    mechanisms = tuple(texts.get("saslmechanisms", "").replace(",", " ").upper().split())
+    for name in mechanisms:
+        if name not in _MECHANISMS:
+            raise OptionError(
+                f"option saslMechanisms has {name}: each must be one of {', '.join(_MECHANISMS)}"
+            )
+    return attrs.evolve(url, user=user, password=password, mechanisms=mechanisms)

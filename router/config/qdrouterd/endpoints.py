@@ -16,6 +16,7 @@ from router.config.qdrouterd.sasl import SaslUsers
 from router.config.qdrouterd.table import Table
 from router.config.scram import MECHANISMS as SCRAM
 from router.config.setting import Setting
+from router.config.urls import names_this_host
 
 Remarks = Callable[..., None]
 
@@ -51,6 +52,7 @@ def adapt_endpoint(
             _fit_authentication(table, fields, users, remark)
     else:
         _fit_login(table, fields, remark)
+        _fit_password(table, remark)
 
 
 def _fit_cost(table: Table, remark: Remarks) -> None:
@@ -200,6 +202,23 @@ def _fit_login(table: Table, fields: Mapping[str, Setting], remark: Remarks) -> 
                 text = "has no effect without PLAIN or SCRAM"
                 remark("ignored", table.line_of(key), f"{format_path(table.place)}.{key}", text)
     table.values["saslMechanisms"] = " ".join(dict.fromkeys(known))
+
+
+def _fit_password(table: Table, remark: Remarks) -> None:
+    """Let a connector send its password without TLS, as Dispatch does, if the file asks for it."""
+    values, key = table.values, "allowInsecureAuthentication"
+    if (
+        table.left_out
+        or "saslUsername" not in values
+        or "sslProfile" in values
+        or key in values
+        or "PLAIN" not in (_mechanisms(table) or ["PLAIN"])
+        or names_this_host(str(values.get("host", "127.0.0.1")))
+    ):
+        return
+    values[key] = True
+    text = "taken as true, because Dispatch sends passwords without TLS; here it would be false"
+    remark("default", table.section.line, f"{format_path(table.place)}.{key}", text)
 
 
 def _needs_user(mechanism: str) -> bool:

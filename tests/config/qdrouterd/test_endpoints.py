@@ -312,3 +312,30 @@ def test_only_a_valid_format_of_names_is_kept(uid_format: str, is_kept: bool) ->
     assert table is not None
     assert ("uidFormat" in table) is is_kept
     assert found == ([] if is_kept else [("missing", "uidFormat")])
+
+
+@pytest.mark.parametrize(
+    ("lines", "found"),
+    [
+        ([], True),
+        (["saslMechanisms: PLAIN ANONYMOUS"], True),
+        (["saslMechanisms: SCRAM-SHA-1"], None),
+        (["sslProfile: p"], None),
+        (["host: localhost"], None),
+        (["allowInsecureAuthentication: no"], False),
+    ],
+    ids=["default", "PLAIN", "SCRAM", "TLS", "loopback", "given"],
+)
+def test_passwords_go_where_dispatch_sends_them(lines: list[str], found: bool | None) -> None:
+    usual = ["host: b", "saslUsername: u", "saslPassword: p"]
+    kept = [line for line in usual if line.partition(":")[0] not in str(lines)]
+    table, remarks = endpoint("connector", *kept, *lines)
+    assert table is not None
+    assert table.get("allowInsecureAuthentication") is found
+    assert remarks == []
+
+
+def test_who_has_no_password_needs_no_leave() -> None:
+    table, _ = endpoint("connector", "host: b")
+    assert table is not None
+    assert "allowInsecureAuthentication" not in table

@@ -8,8 +8,19 @@ from typing import Any
 import attrs
 import pytest
 
+from router.amqp.constants import SaslCode
+from router.amqp.framing import SASL_HEADER
 from router.amqp.message import AmqpValue, Message, encode_message
-from router.amqp.performatives import Close, Detach, Disposition, Rejected
+from router.amqp.performatives import (
+    Close,
+    Detach,
+    Disposition,
+    Rejected,
+    SaslInit,
+    SaslMechanisms,
+    SaslOutcome,
+)
+from router.amqp.types import Symbol
 from router.config.claims import ClaimsSettings, SharedAccessKeySettings
 from router.config.model import Configuration
 from router.config.secret import Secret
@@ -18,6 +29,7 @@ from router.net.claims.verifier import ClaimsUnusable, LiveClaims, load_all, ren
 
 from support.loopback import dialled, listening, running_node
 from support.tokens import KEY, NOW, hs256, sas
+from support.transcripts import On
 
 SECRET = "s" * 32
 CLAIMS = {"exp": NOW + 60, "aud": "router", "rights": "send:orders listen:orders"}
@@ -152,6 +164,25 @@ async def test_a_router_offers_the_node_and_drops_who_puts_no_token() -> None:
         assert close.error is not None
         assert close.error.condition == "amqp:unauthorized-access"
         assert "within 0.5 s" in str(close.error.description)
+
+
+@pytest.mark.parametrize("mechanism", ["MSSBCBS", "ANONYMOUS"])
+async def test_clients_of_azure_log_in_by_the_name_that_they_know(mechanism: str) -> None:
+    configuration = configured()
+    async with running_node(configuration) as running, dialled(running.address) as peer:
+        running.node.hub.claims["c"]._wall_clock = lambda: NOW
+        await peer.say(SASL_HEADER, On(0, SaslInit(Symbol(mechanism)), frame_type=1))
+        assert await peer.octets(8) == SASL_HEADER
+        offered = await peer.hear(SaslMechanisms)
+        assert list(offered.sasl_server_mechanisms) == ["ANONYMOUS", "MSSBCBS"]
+        assert (await peer.hear(SaslOutcome)).code is SaslCode.OK
+        await peer.begin()
+        connection = (await running.pump_of(peer)).connection
+        assert (connection.mechanism, connection.user) == ("ANONYMOUS", "anonymous")
+        await peer.attach_sender("$cbs", handle=0)
+        await peer.transfer(0, request(sas("orders", expiry=int(NOW) + 3600)))
+        assert (await peer.hear_until(Disposition)).state is not None
+        await peer.attach_receiver("orders", handle=1)
 
 
 async def test_links_live_as_long_as_tokens_and_survive_a_reload() -> None:

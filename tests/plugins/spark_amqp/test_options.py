@@ -31,6 +31,14 @@ def columns(**kinds: DataType) -> StructType:
     return StructType([StructField(name, kind) for name, kind in kinds.items()])
 
 
+def test_mechanisms_are_those_of_the_client() -> None:
+    options = parse_options({**URL, "saslMechanisms": "scram-sha-256, PLAIN"})
+    assert options.url.mechanisms == ("SCRAM-SHA-256", "PLAIN")
+    assert parse_options(URL).url.mechanisms == ()
+    with pytest.raises(OptionError, match="option saslMechanisms has GSSAPI: each must be one of"):
+        parse_options({**URL, "saslMechanisms": "PLAIN GSSAPI"})
+
+
 def test_names_have_no_case_and_all_of_them_are_read() -> None:
     options = parse_options(
         {
