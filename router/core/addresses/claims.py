@@ -92,9 +92,10 @@ class VerifiedToken:
     @property
     def octets(self) -> int:
         """Return about how many octets the token takes while it is kept."""
-        return TOKEN_BYTES + sum(
-            PATH_BYTES + len(each.path) + len(each.host) for each in self.grants
-        )
+        octets = TOKEN_BYTES + text_bytes(self.subject)
+        for grant in self.grants:
+            octets += PATH_BYTES + text_bytes(grant.path) + text_bytes(grant.host)
+        return octets
 
 
 class TokenRefused(Exception):
