@@ -14,6 +14,7 @@ message to an address.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
@@ -64,6 +65,10 @@ REJECTED = int(Descriptor.REJECTED)
 OK: Final = 200
 # The application property of requests that says what to do.
 OPERATION: Final = "operation"
+# How many characters of an audience events show, and what they show of one that may be a token.
+_MOST_SHOWN: Final = 255
+_NOT_SHOWN: Final = "<not shown>"
+_LIKE_TOKEN: Final = re.compile(r"(?i:sig=|SharedAccessSignature)|eyJ")
 _BY_STATUS: Final = {
     400: Condition.INVALID_FIELD,
     401: Condition.UNAUTHORIZED_ACCESS,
@@ -205,7 +210,7 @@ class CbsNode:
     def put(self, forwarder: Core, kind: str, token: str, audience: str | None) -> None:
         """Check a token and keep it; raise TokenRefused if it is not accepted."""
         connection, claims = self.connection, self.claims
-        told = "" if audience is None else audience[:255]
+        told = _shown(audience)
         try:
             verified = claims.verify(kind, token, audience)
             name = f"n:{audience}" if audience is not None else f"s:{verified.subject}"
@@ -321,6 +326,13 @@ class RequestEnd(MessageEnd):
         else:
             self._node.put(forwarder, _text(given, "type"), _token(message), name)
         return "OK"
+
+
+def _shown(audience: str | None) -> str:
+    """Return an audience for events, unless a client has put a token in its place."""
+    if audience is None:
+        return ""
+    return _NOT_SHOWN if _LIKE_TOKEN.search(audience) else audience[:_MOST_SHOWN]
 
 
 def _accept(delivery: Delivery) -> None:

@@ -414,3 +414,15 @@ def test_events_show_no_token(claimant: Claimant) -> None:
     told = [each for each in claimant.router.events if "Token" in type(each).__name__]
     assert len(told) == 2
     assert "s3cret" not in repr(told)
+
+
+@pytest.mark.parametrize(
+    "audience",
+    ["SharedAccessSignature sr=a&sig=s3cret&se=1&skn=n", "sb://h/?sig=s3cret", "eyJh.eyJs3cret.x"],
+    ids=["sas", "query", "jwt"],
+)
+def test_a_token_in_place_of_the_audience_is_not_shown(claimant: Claimant, audience: str) -> None:
+    sender, _ = claimant.attach()
+    claimant.put(sender, "bad", audience)
+    [told] = [each for each in claimant.router.events if isinstance(each, cbs.TokenNotAccepted)]
+    assert told.audience == "<not shown>"
