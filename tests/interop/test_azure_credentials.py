@@ -181,3 +181,13 @@ def test_a_jwt_in_javascript(claimed: RouterProcess, authority: Authority, addre
     )
     assert said.get("received") == "hello", said
     assert said["sent"] is True
+
+
+@pytest.mark.spec("C4-1")
+def test_no_token_is_taken_without_tls_where_it_is_required(
+    claimed: RouterProcess, proton: ProtonPeers
+) -> None:
+    connection = proton.begin_connect(claimed.url(), reconnect=False)
+    proton.until(lambda: connection.is_lost, "the connection is lost")
+    assert not connection.opened
+    assert "$cbs" not in claimed.log_text()

@@ -157,12 +157,13 @@ def request(token: str) -> bytes:
     return encode_message(Message(application_properties=given, body=(AmqpValue(token),)))
 
 
-@pytest.mark.spec("C3.1-1", "G3.2-3")
+@pytest.mark.spec("C3.1-1", "C3.1-2", "G3.2-3")
 async def test_a_router_offers_the_node_and_drops_who_puts_no_token() -> None:
     configuration = configured(token_timeout_seconds=0.5)
     async with running_node(configuration) as running, dialled(running.address) as peer:
         opened = await peer.begin()
         assert "AMQP_CBS_V1_0" in opened.offered_capabilities
+        assert "cbs-node" not in opened.properties
         close = await peer.hear_until(Close)
         assert close.error is not None
         assert close.error.condition == "amqp:unauthorized-access"
