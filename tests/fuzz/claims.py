@@ -32,6 +32,7 @@ from router.core.addresses.claims import (
     covering_paths,
     path_in,
 )
+from router.core.addresses.tenant_claims import TenantClaims
 from router.core.links.cbs import CREDIT, TokenAccepted, TokenNotAccepted
 from router.net.claims.jwt_tokens import (
     LEAST_SECRET_BYTES,
@@ -54,6 +55,8 @@ KEY = "the shared access key of the fuzzer"
 SECRET = b"the secret for HMAC of the fuzzer"
 LEEWAY_S = 60.0
 AUDIENCE = "router"
+# The name of a tenant.
+HOST = "host"
 # Between two parts of an input.
 BETWEEN = b"\xfe\xfe"
 MOST_REQUESTS = 40
@@ -92,6 +95,10 @@ _KEY_TEXT = re.compile(
     r"is an RSA key with an exponent that takes too long|"
     r"is not an RSA, EC \(P-256, P-384 or P-521\) or Ed25519 key)"
 )
+_TENANT_TEXT = re.compile(
+    r"(the token is for another host|the token names no host, and its key is bound to no vhost|"
+    r"the key is for another vhost); this connection belongs to the vhost host"
+)
 _NODE_TEXT = re.compile(
     r"the message is malformed|\$cbs has no such operation: it has put-token, delete-token and "
     r"set-token|the application property name must be the token's audience|"
@@ -128,9 +135,30 @@ def check_sas(token: str, verified: VerifiedToken) -> None:
     [grant] = verified.grants
     assert grant.rights == (7 if name == "root" else 1)
     audience = unquote_to_bytes(found["sr"]).decode()
+    _check_tenant(verified, [audience])
     assert grant.path in ("", path_in(audience))
     assert not grant.path.startswith("/")
     _check_covered(grant.path)
+
+
+def _check_tenant(verified: VerifiedToken, audiences: list[str]) -> None:
+    """Check that a token is valid for a tenant only as far as its audiences name the tenant."""
+    hosts = [each.partition("://")[2].partition("/")[0] for each in audiences if "://" in each]
+    tenant = TenantClaims(HOST, HOST.__eq__)
+    try:
+        restricted = tenant.restricted(verified, None)
+    except TokenRefused as refused:
+        _check_refusal(refused, _TENANT_TEXT)
+        return
+    assert HOST in hosts, "no audience names the tenant"
+    assert len(restricted.grants) <= hosts.count(HOST)
+    bound = attrs.evolve(verified, vhost="another")
+    try:
+        tenant.restricted(bound, None)
+    except TokenRefused as refused:
+        _check_refusal(refused, _TENANT_TEXT)
+    else:
+        raise AssertionError("the key is for another tenant")
 
 
 def _check_covered(path: str) -> None:
@@ -219,6 +247,11 @@ def check_jwt(token: str, verified: VerifiedToken) -> None:
     assert 0 < verified.lifetime_s == claims["exp"] + LEEWAY_S - NOW, "it has expired"
     assert AUDIENCE in claims["aud"]
     assert 0 < len(verified.grants) <= MOST_GRANTS
+    told = claims["rights"]
+    listed = told.split() if isinstance(told, str) else list(told)
+    _check_tenant(verified, listed if isinstance(told, dict) else [
+        each.partition(":")[2] for each in listed if isinstance(each, str)
+    ])  # fmt: skip
     for grant in verified.grants:
         assert 0 < grant.rights <= ANY
         assert len(grant.path) <= LONGEST_PATH
