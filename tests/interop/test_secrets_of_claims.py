@@ -329,7 +329,8 @@ async def ask_with(place: Place, tokens: list[object]) -> None:
 def test_tokens_of_management_requests_are_not_shown(place: Place) -> None:
     right, wrong = place.sas("right SAS"), place.sas("wrong SAS", "wrong key")
     jwt = place.jwt("right JWT")
-    trio.run(ask_with, place, [right, wrong, jwt, right.encode(), Symbol(wrong)])
+    tokens: list[object] = [right, wrong, jwt, right.encode(), Symbol(wrong)]
+    trio.run(ask_with, place, tokens)
     assert "\n".join(leaks(place)) == ""
     assert place.router.log_text().count("@transfer(20)") >= 5
 

@@ -225,14 +225,12 @@ def test_without_tenants_hosts_do_not_matter() -> None:
     assert opened(client) is not None
 
 
-def test_no_refusal_shows_a_part_of_the_token() -> None:
-    claims = TenantClaims("b.com", "b.com".__eq__)
+@pytest.mark.parametrize("vhost_of_key", [None, "s3cret.com"], ids=["unbound", "bound"])
+def test_no_refusal_shows_a_part_of_the_token(vhost_of_key: str | None) -> None:
+    claims = TenantClaims("b" * 1000, "b.com".__eq__)
     grant = Grant("s3cret", ANY, "s3cret.com")
-    for token in (
-        VerifiedToken((grant,), 1.0, "s3cret", "s3cret"),
-        VerifiedToken((grant,), 1.0, "s3cret", "s3cret", "s3cret.com"),
-    ):
-        with pytest.raises(TokenRefused) as caught:
-            claims.restricted(token, "sb://s3cret/s3cret")
-        assert "s3cret" not in str(caught.value)
-    assert len(claims.vhost) < len(str(caught.value)) < 300
+    token = VerifiedToken((grant,), 1.0, "s3cret", "s3cret", vhost_of_key)
+    with pytest.raises(TokenRefused) as caught:
+        claims.restricted(token, "sb://s3cret/s3cret")
+    assert "s3cret" not in str(caught.value)
+    assert len(str(caught.value)) < 400

@@ -163,6 +163,7 @@ async def test_a_router_offers_the_node_and_drops_who_puts_no_token() -> None:
     async with running_node(configuration) as running, dialled(running.address) as peer:
         opened = await peer.begin()
         assert "AMQP_CBS_V1_0" in opened.offered_capabilities
+        assert isinstance(opened.properties, dict)
         assert "cbs-node" not in opened.properties
         close = await peer.hear_until(Close)
         assert close.error is not None
