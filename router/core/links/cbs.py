@@ -33,7 +33,6 @@ from router.core.addresses.claims import (
 )
 from router.core.addresses.link_origins import ANONYMOUS
 from router.core.addresses.table import address_name
-from router.core.addresses.tenant_claims import TenantClaims
 from router.core.links import admission
 from router.core.links.cbs_answers import ReplyEnd, answer
 from router.core.links.message_end import MessageEnd
@@ -107,6 +106,9 @@ def serve(
     claims = Claims(verifier, connection.turn.now)
     claims.is_required = verifier.requires_of_all or connection.user in (None, ANONYMOUS)
     if access.tenant is not None:
+        # only here: few routers have tenants
+        from router.core.addresses.tenant_claims import TenantClaims
+
         is_fixed = connection.settings.policy_vhost is not None
         claims.tenant = TenantClaims(access.tenant.name, access.is_of_tenant, is_fixed)
     if token is not None:
