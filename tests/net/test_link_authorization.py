@@ -80,11 +80,10 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @asynccontextmanager
-async def deciding(
-    listener: dict[str, Any] | None = None, **fields: Any
-) -> AsyncIterator[tuple[Running, Any]]:
-    """Run a router whose plugin decides about links."""
-    settings = ListenerSettings(port=0, authorization_plugin="deciding", **(listener or {}))
+async def deciding(**fields: Any) -> AsyncIterator[tuple[Running, Any]]:
+    """Run a router whose plugin decides about links; `listener` has settings of its listener."""
+    more = fields.pop("listener", {})
+    settings = ListenerSettings(port=0, authorization_plugin="deciding", **more)
     plugins = (PluginSettings(plugin="deciding"),)
     async with running_node(Configuration(listeners=(settings,), plugins=plugins, **fields)) as it:
         await hosted(it, "deciding").is_settled.wait()
@@ -219,9 +218,11 @@ async def test_nobody_is_asked_about_an_open_that_a_key_s_vhost_refuses() -> Non
     listener = {"multi_tenant": True, "claims": "c", "sasl_mechanisms": ("PLAIN",)}
     key = SharedAccessKeySettings(name="k", key=Secret("literal", "key"), vhost="a.com")
     claims = ClaimsSettings(name="c", shared_access_keys=("k",))
+    configured: dict[str, Any] = {"shared_access_keys": (key,), "claims": (claims,)}
+    configured["listener"] = listener
     for host, opens in (("b.com", 0), ("a.com", 1)):
         async with (
-            deciding(listener, shared_access_keys=(key,), claims=(claims,)) as (running, plugin),
+            deciding(**configured) as (running, plugin),
             dialled(running.address) as peer,
         ):
             init = SaslInit(Symbol("PLAIN"), b"\0k\0key")
