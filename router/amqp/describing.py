@@ -2,7 +2,7 @@
 
 Fields have the specification's names and order; null fields are omitted. Whatever was sent, the
 text is printable and of limited length. It never contains credentials: of SASL responses and
-challenges only the size is shown.
+challenges only the size is shown, and so it is with payloads where peers send security tokens.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ LONGEST_OCTETS: Final = 32
 LONGEST_PAYLOAD: Final = 64
 DEEPEST: Final = 6
 MOST_ITEMS: Final = 32
+HIDDEN: Final = "<not shown>"
 
 _PROTOCOLS: Final = {0: "AMQP", 2: "TLS", 3: "SASL"}
 # Fields with credentials, by performative and field.
@@ -83,11 +84,13 @@ class Describer:
     """Describer of the frames in one direction of a connection.
 
     Octets that cannot be decoded are hidden while the peer may be in its SASL exchange, because
-    they may be credentials.
+    they may be credentials. With `has_tokens`, messages may have security tokens: no payload is
+    shown, nor ever octets that cannot be decoded.
     """
 
-    def __init__(self, *, from_start: bool) -> None:
+    def __init__(self, *, from_start: bool, has_tokens: bool = False) -> None:
         self._may_be_secret = not from_start
+        self.has_tokens = has_tokens
 
     def describe(self, seen: Seen) -> Words:
         """Describe what was seen in the stream: a protocol header, a frame or other octets."""
@@ -98,8 +101,12 @@ class Describer:
             return Words(f"{name} {version}")
         if isinstance(seen, SeenFrame):
             return self._frame(seen)
-        shown = "" if self._may_be_secret else f": {show_octets(seen.octets, LONGEST_OCTETS)}"
+        shown = "" if self._hides_octets else f": {show_octets(seen.octets, LONGEST_OCTETS)}"
         return Words("not AMQP", note=f"(not a frame; rest of the stream ignored{shown})")
+
+    @property
+    def _hides_octets(self) -> bool:
+        return self._may_be_secret or self.has_tokens
 
     def _frame(self, seen: SeenFrame) -> Words:
         if not seen.body and not seen.left:
@@ -108,18 +115,19 @@ class Describer:
             value, after = decode_value(seen.body)
         except AmqpError as error:
             why = "too long to be shown" if seen.left else "cannot be read"
-            if not seen.left and not self._may_be_secret:
+            if not seen.left and not self._hides_octets:
                 why = f"{why}: {show_text(error.description)}"
             return Words("frame", note=f"({seen.size} octets, {why})")
         described = value if type(value) is Described else None
         cls = None if described is None else class_of(described)
         if described is None or cls is None or type(described.value) is not list:
-            if self._may_be_secret:
+            if self._hides_octets:
                 return Words("frame", note=f"({seen.size} octets of no known performative)")
             return Words("frame", note=f"(no known performative: {show(value)})")
         if int(cls.CODE) not in _SASL:
             self._may_be_secret = False
-        return _performative(cls, described.value, seen, after)
+        words = _performative(cls, described.value, seen, after)
+        return attrs.evolve(words, payload=HIDDEN) if words.payload and self.has_tokens else words
 
 
 def _performative(cls: type[Composite], items: list[object], seen: SeenFrame, after: int) -> Words:
@@ -135,7 +143,7 @@ def _performative(cls: type[Composite], items: list[object], seen: SeenFrame, af
             fields[title] = f"<{size}not shown>"
             continue
         if name == "sasl-init" and not _is_harmless(title, item):
-            fields[title] = "<not shown>"
+            fields[title] = HIDDEN
             continue
         values[field.name] = item
         if title == "role" and isinstance(item, bool):
@@ -148,7 +156,7 @@ def _performative(cls: type[Composite], items: list[object], seen: SeenFrame, af
     shown = show_octets(rest, LONGEST_PAYLOAD, is_cut=bool(seen.left)) if rest or seen.left else ""
     if shown and int(cls.CODE) in _SASL:
         # a SASL frame has no payload; these octets may be a part of a response
-        shown = "<not shown>"
+        shown = HIDDEN
     return Words(
         name,
         int(cls.CODE),

@@ -73,6 +73,16 @@ class SharedAccessKeySettings:
         ),
     )
 
+    vhost: str | None = attrs.field(
+        default=None,
+        metadata=setting(
+            kinds.text(256, spaces=False),
+            "The vhost whose clients alone may use the key, at listeners with multiTenant. There, "
+            "a token that names no host, or a login by PLAIN, needs a key with a vhost.",
+            default="that of the claims",
+        ),
+    )
+
     @property
     def name_in_tokens(self) -> str:
         """Return the name of the key in tokens."""
@@ -146,6 +156,15 @@ class ClaimsSettings:
         metadata=setting(
             kinds.names(1024, most=100),
             "The audiences (aud) of which a JWT must name one; required if JWTs are accepted.",
+        ),
+    )
+    vhost: str | None = attrs.field(
+        default=None,
+        metadata=setting(
+            kinds.text(256, spaces=False),
+            "The vhost whose clients alone may use these keys, at listeners with multiTenant. "
+            "There, without it, a token has to name a host of the vhost with each address.",
+            default="any",
         ),
     )
     rights_claim: str = attrs.field(

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from router.config.mistakes import Data, Finding
+from router.config.claims import ClaimsSettings
+from router.config.mistakes import Data, Finding, Path
 from router.config.model import Configuration
 from router.config.name_checks import check_names, unknown_name
+from router.config.policy_kinds import normal_hostname
 
 
 def _names(configuration: Configuration, _: Data) -> Iterator[Finding]:
@@ -90,4 +92,72 @@ def _listeners(configuration: Configuration, _: Data) -> Iterator[Finding]:
             )
 
 
-CLAIMS_CHECKS: Final = (_names, _missing_keys, _claims, _listeners)
+def _vhosts(configuration: Configuration, _: Data) -> Iterator[Finding]:
+    """Yield a finding for each vhost of keys that does not exist, or contradicts another one."""
+    vhosts = {normal_hostname(str(each.hostname)): each.hostname for each in configuration.vhosts}
+    bound: list[tuple[Path, str | None]] = [
+        *(
+            (("sharedAccessKey", index, "vhost"), each.vhost)
+            for index, each in enumerate(configuration.shared_access_keys)
+        ),
+        *(
+            (("claims", index, "vhost"), each.vhost)
+            for index, each in enumerate(configuration.claims)
+        ),
+    ]
+    if configuration.policy.enable_vhost_policy:
+        for path, name in bound:
+            if name is not None and normal_hostname(name) not in vhosts:
+                yield unknown_name(path, name, "vhost", vhosts.values())
+    keys = {each.name: each.vhost for each in configuration.shared_access_keys}
+    for index, claims in enumerate(configuration.claims):
+        for key in claims.shared_access_keys:
+            other = keys.get(key)
+            if None in (other, claims.vhost):
+                continue
+            if normal_hostname(str(other)) != normal_hostname(str(claims.vhost)):
+                yield Finding(
+                    ("claims", index, "sharedAccessKeys"),
+                    f"names {key}, which is a key of another vhost, {other}",
+                    "remove the key, or one of the two vhosts",
+                    concerns=(("claims", index, "vhost"),),
+                )
+
+
+def _tenants(configuration: Configuration, _: Data) -> Iterator[Finding]:
+    """Yield a finding for each listener to whose tenants the vhosts of keys do not fit."""
+    known = {each.name: each for each in configuration.claims}
+    for index, listener in enumerate(configuration.listeners):
+        claims = known.get(listener.claims)
+        if claims is None or listener.claims is None or not listener.serves_amqp:
+            continue
+        bound = [name for name in _vhosts_of_keys(configuration, claims) if name is not None]
+        if bound and not listener.multi_tenant:
+            yield Finding(
+                ("listener", index, "claims"),
+                f"has keys of the vhost {bound[0]}, but the listener is not multiTenant, and "
+                "tokens would be valid for all addresses of the router",
+                "set multiTenant, or use claims whose keys have no vhost",
+                concerns=(("listener", index, "multiTenant"), ("claims",), ("sharedAccessKey",)),
+            )
+        has_others = listener.users_file is not None or listener.authentication_plugin is not None
+        if listener.multi_tenant and "PLAIN" in listener.sasl_mechanisms and not has_others:
+            if claims.shared_access_keys and not bound:
+                yield Finding(
+                    ("listener", index, "saslMechanisms"),
+                    "offers PLAIN, but no key of the claims has a vhost, so that nobody can log "
+                    "in with one here",
+                    "give the sharedAccessKeys a vhost, or remove PLAIN",
+                    concerns=(("listener", index, "multiTenant"), ("claims",)),
+                )
+
+
+def _vhosts_of_keys(configuration: Configuration, claims: ClaimsSettings) -> Iterator[str | None]:
+    """Yield the vhost of claims, and of each of their shared access keys."""
+    yield claims.vhost
+    for key in configuration.shared_access_keys:
+        if key.name in claims.shared_access_keys:
+            yield key.vhost
+
+
+CLAIMS_CHECKS: Final = (_names, _missing_keys, _claims, _listeners, _vhosts, _tenants)

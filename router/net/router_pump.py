@@ -140,6 +140,9 @@ class RouterPump(Pump):
             return
         if self.claims is not None:
             cbs.serve(self.connection, self.claims, self._token)
+            if self.connection.state != ConnectionState.OPEN_RCVD:
+                # the key that the peer has logged in with is not for its tenant
+                return
         if self.authorization is not None:
             # only here: few routers have such a plugin
             from router.net.link_authorization import LinkAuthorization

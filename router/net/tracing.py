@@ -37,6 +37,8 @@ class Frame:
     def description(self) -> Words:
         """Return the description of the frame. Call this only while the frame is reported."""
         if self._description is None:
+            # known only once the listener has made the pump
+            self._describer.has_tokens = self.pump.claims is not None
             self._description = self._describer.describe(self.captured)
         return self._description
 

@@ -192,3 +192,31 @@ def test_what_follows_a_sasl_frame_is_not_shown() -> None:
 def frame_around(body: bytes) -> bytes:
     """Return a SASL frame with this body."""
     return (len(body) + 8).to_bytes(4, "big") + b"\x02\x01\x00\x00" + body
+
+
+def test_where_tokens_are_sent_no_octets_are_shown() -> None:
+    secret = b"SharedAccessSignature"
+    unknown = encode_value(Described(ULong(0x99), [secret]))
+    broken = b"\x00\x53\x14" + b"\xa1\xff" + secret
+    frames = [
+        AMQP_HEADER,
+        encode_frame(0, Open("ada")),
+        encode_frame(0, Transfer(0, delivery_tag=b"t"), secret),
+        encode_frame(0, Transfer(0, delivery_tag=b"t"), secret * 500),
+        # what is no performative, cannot be read, and is no frame
+        (8 + len(unknown)).to_bytes(4, "big") + b"\x02\0\0\0" + unknown,
+        (8 + len(broken)).to_bytes(4, "big") + b"\x02\0\0\0" + broken,
+        secret,
+    ]
+
+    def told(*, has_tokens: bool) -> list[str]:
+        describer = Describer(from_start=True, has_tokens=has_tokens)
+        return [describer.describe(seen).text for seen in Watcher().feed(b"".join(frames))]
+
+    hidden, shown = told(has_tokens=True), told(has_tokens=False)
+    assert "Shared" not in "".join(hidden)
+    assert hidden[2].endswith("(21) <not shown>")
+    assert hidden[3].endswith("(10500) <not shown>")
+    assert len(hidden) == len(shown) == len(frames)
+    # so that there was something to hide
+    assert [number for number, text in enumerate(shown) if "Shared" in text] == [2, 3, 4, 6]

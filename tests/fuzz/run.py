@@ -32,6 +32,7 @@ if __name__ == "__main__":
 NAMES = (
     *("value", "body", "server", "play", "schedule", "trace", "conf", "control", "gossip"),
     *("login", "credentials", "tls", "first", "websocket", "proxy", "policy", "vhosts"),
+    *("sas", "jwt", "cbs"),
 )
 # What these read are decisions, so that octets without any sense are as good as others.
 SCRIPTS = ("play", "schedule", "tls", "policy")

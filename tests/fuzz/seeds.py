@@ -46,7 +46,7 @@ from router.control.network.messages import (
     Withdrawal,
 )
 
-from fuzz import logins, policies, streams
+from fuzz import claims, logins, policies, streams
 from support.transcripts import wire
 
 _ERROR = Error(condition=Symbol("amqp:internal-error"), description="so it goes", info={"a": 1})
@@ -226,6 +226,9 @@ _OTHERS: dict[str, Callable[[], list[bytes]]] = {
     "proxy": streams.proxy_seeds,
     "policy": policies.policy_seeds,
     "vhosts": policies.vhosts_seeds,
+    "sas": claims.sas_seeds,
+    "jwt": claims.jwt_seeds,
+    "cbs": claims.cbs_seeds,
 }
 
 

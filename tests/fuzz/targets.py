@@ -5,8 +5,8 @@ before and after the open, `play` is a whole run of several badly behaved peers,
 of well-behaved peers, where every message can be accounted for. `trace` listens to the traffic
 between two others. `conf` reads a configuration file of Dispatch's, `control` one message of a
 router, and `gossip` has a router of a network say whatever it likes. `login` and `credentials` are
-about SASL, `tls`, `first`, `websocket` and `proxy` about what is below AMQP, and `policy` and
-`vhosts` about what peers may do.
+about SASL, `tls`, `first`, `websocket` and `proxy` about what is below AMQP, `policy` and `vhosts`
+about what peers may do, and `sas`, `jwt` and `cbs` about security tokens.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from router.config.structure import structure
 from router.control.network.codec import decode_control, encode_control
 from router.errors import AmqpError
 
+from fuzz import claims
 from fuzz.choices import Choices
 from fuzz.gossip import gossip
 from fuzz.logins import credentials, login
@@ -255,4 +256,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "proxy": proxy,
     "policy": policy,
     "vhosts": vhosts,
+    "sas": claims.sas_token,
+    "jwt": claims.jwt,
+    "cbs": claims.cbs,
 }

@@ -67,6 +67,9 @@ def test_conversations_read_in_pieces(step: int) -> None:
         ("proxy", 200),
         ("policy", 500),
         ("vhosts", 1000),
+        ("sas", 2000),
+        ("jwt", 2000),
+        ("cbs", 300),
     ],
 )
 def test_the_seeds_changed_a_little(name: str, runs: int) -> None:

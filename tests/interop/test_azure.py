@@ -33,6 +33,7 @@ from support.configuring import entity
 from support.proton_peers import ProtonPeers
 from support.routers import RouterProcess, StartRouter
 from support.tls_peers import listener
+from support.tokens import sas
 
 CLAIMS = '[router]\nunsupportedFilters = "ignore"\n' + KEYS
 CLAIMS += entity("exchange", name="hub", address="hub")
@@ -147,6 +148,52 @@ def test_a_key_to_listen_does_not_send(claimed: RouterProcess, address: str) -> 
         pytest.raises(ServiceBusError, match="right Send"),
     ):
         client.get_queue_sender(address).__enter__()
+
+
+# Two virtual hosts of a router, by the two names of this machine.
+TENANTS = CLAIMS + listener("tenants", claims="tokens", multiTenant=True)
+
+
+def of_tenant(router: RouterProcess, host: str, credential: str = "") -> str:
+    """Return a connection string for a tenant: a key's, unless another credential is given."""
+    given = credential or f"SharedAccessKeyName=Root;SharedAccessKey={KEY}"
+    port = router.addresses[0][1]
+    return f"Endpoint=sb://{host}:{port};{given};UseDevelopmentEmulator=true"
+
+
+@pytest.mark.parametrize("has_policy", [False, True], ids=["no policy", "policy"])
+def test_a_token_of_one_tenant_is_none_of_another(
+    routers: StartRouter, beside: Callable[..., Any], has_policy: bool
+) -> None:
+    policy = "[policy]\nenableVhostPolicy = true\n"
+    for host in ("127.0.0.1", "localhost"):
+        policy += entity("vhost", hostname=host, allowUnknownUser=True)
+        policy += '[vhost.groups."$default"]\nremoteHosts = "*"\nsources = "*"\ntargets = "*"\n'
+    router = routers(TENANTS + policy * has_policy)
+    own, other = "localhost", "127.0.0.1"
+    client = ServiceBusClient.from_connection_string(of_tenant(router, own), retry_total=0)
+    with client, client.get_queue_receiver("q") as receiver, client.get_queue_sender("q") as to:
+        beside(to.send_messages, ServiceBusMessage("hello"))
+        [message] = receiver.receive_messages(max_message_count=1, max_wait_time=PATIENCE_S)
+        receiver.complete_message(message)
+        # whoever has a token for a queue of one tenant connects to the other one
+        port = router.addresses[0][1]
+        token = sas(f"sb://{other}:{port}/q", key=KEY, name="Root", expiry=4_000_000_000)
+        for host, is_let_in in ((own, False), (other, True)):
+            text = of_tenant(router, host, f"SharedAccessSignature={token}")
+            intruder = ServiceBusClient.from_connection_string(text, retry_total=0)
+            with intruder:
+                if is_let_in:
+                    intruder.get_queue_receiver("q").__enter__()
+                    continue
+                with pytest.raises(ServiceBusAuthenticationError):
+                    intruder.get_queue_receiver("q").__enter__()
+                assert "the token is for another host" in router.log_text()
+
+
+def test_a_tenant_in_javascript(routers: StartRouter, address: str) -> None:
+    said = said_by_node("exchange", of_tenant(routers(TENANTS), "localhost"), address)
+    assert said["received"] == "hello"
 
 
 def test_event_hubs(claimed: RouterProcess, proton: ProtonPeers) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from router.amqp.message import AmqpValue, Message, Properties, decode_message, encode_message
 from router.amqp.performatives import Attach, Detach, Source, Target
+from router.core.addresses.tenant_claims import TenantClaims
 from router.core.links.cbs import MAX_TOKEN_CHARS
 from router.management import azure
 from router.management.requests import Refused, Request
@@ -56,6 +57,15 @@ def test_what_tokens_allow(token: str, request_: Request, is_allowed: bool) -> N
     with pytest.raises(Refused) as caught:
         azure.check_claims(claimant.node.claims, request_)
     assert caught.value.status == 403
+
+
+def test_a_request_s_token_must_be_for_the_tenant() -> None:
+    claims = Claimant(Router(), Verifier()).node.claims
+    azure.check_claims(claims, bringing("send:hub"))
+    claims.tenant = TenantClaims("b.com", "b.com".__eq__)
+    # it names no host, and its key is bound to no vhost
+    with pytest.raises(Refused):
+        azure.check_claims(claims, bringing("send:hub"))
 
 
 async def answer(peer: Peer, number: int, **given: object) -> Message:

@@ -11,18 +11,27 @@ import attrs
 import pytest
 import trio
 
+from router.amqp.framing import AMQP_HEADER, SASL_HEADER
 from router.amqp.performatives import (
     Attach,
+    Close,
     Coordinator,
     Detach,
     End,
     Flow,
+    Open,
+    SaslInit,
+    SaslMechanisms,
+    SaslOutcome,
     Source,
     Target,
 )
+from router.amqp.types import Symbol
+from router.config.claims import ClaimsSettings, SharedAccessKeySettings
 from router.config.listeners import ListenerSettings
 from router.config.model import Configuration
 from router.config.plugins import PluginSettings
+from router.config.secret import Secret
 from router.config.vhosts import PolicySettings, VhostGroupSettings, VhostSettings
 
 from support.loopback import Peer, Running, dialled, running_node
@@ -42,7 +51,7 @@ class Deciding(plugin.Plugin):
         super().__init__(settings)
         self.requests = []
         self.go_on = trio.Event()
-        self.now = self.most = 0
+        self.now = self.most = self.opens = 0
 
     async def run(self, router):
         router.started()
@@ -50,6 +59,7 @@ class Deciding(plugin.Plugin):
 
     async def authorize(self, request):
         if request.action == "open":
+            self.opens += 1
             return True
         self.requests.append((request.action, request.address))
         self.now += 1
@@ -71,8 +81,9 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @asynccontextmanager
 async def deciding(**fields: Any) -> AsyncIterator[tuple[Running, Any]]:
-    """Run a router whose plugin decides about links."""
-    settings = ListenerSettings(port=0, authorization_plugin="deciding")
+    """Run a router whose plugin decides about links; `listener` has settings of its listener."""
+    more = fields.pop("listener", {})
+    settings = ListenerSettings(port=0, authorization_plugin="deciding", **more)
     plugins = (PluginSettings(plugin="deciding"),)
     async with running_node(Configuration(listeners=(settings,), plugins=plugins, **fields)) as it:
         await hosted(it, "deciding").is_settled.wait()
@@ -201,3 +212,28 @@ async def test_links_that_end_while_they_wait_are_not_asked_about() -> None:
         await peer.hear(Attach)
         await peer.hear(Attach)
         assert plugin.requests == [("send", "slow"), ("send", "q")]
+
+
+async def test_nobody_is_asked_about_an_open_that_a_key_s_vhost_refuses() -> None:
+    listener = {"multi_tenant": True, "claims": "c", "sasl_mechanisms": ("PLAIN",)}
+    key = SharedAccessKeySettings(name="k", key=Secret("literal", "key"), vhost="a.com")
+    claims = ClaimsSettings(name="c", shared_access_keys=("k",))
+    configured: dict[str, Any] = {"shared_access_keys": (key,), "claims": (claims,)}
+    configured["listener"] = listener
+    for host, opens in (("b.com", 0), ("a.com", 1)):
+        async with (
+            deciding(**configured) as (running, plugin),
+            dialled(running.address) as peer,
+        ):
+            init = SaslInit(Symbol("PLAIN"), b"\0k\0key")
+            await peer.say(SASL_HEADER, On(0, init, frame_type=1))
+            assert await peer.octets(8) == SASL_HEADER
+            await peer.hear(SaslMechanisms)
+            await peer.hear(SaslOutcome)
+            await peer.say(AMQP_HEADER, Open("peer", hostname=host))
+            assert await peer.octets(8) == AMQP_HEADER
+            await peer.hear(Open)
+            await peer.say(Close())
+            closed = await peer.hear(Close)
+            assert (closed.error is None) is bool(opens)
+            assert plugin.opens == opens

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import attrs
+
 from router.amqp.framing import AMQP_HEADER, SASL_HEADER, encode_frame
 from router.amqp.performatives import Attach, Begin, Close, Detach, Open, Transfer
+from router.config.claims import ClaimsSettings, SharedAccessKeySettings
 from router.config.listeners import ListenerSettings
 from router.config.model import Configuration
+from router.config.secret import Secret
 from router.net.tracing import Frame
 
-from support.loopback import Running, dialled, running_node
+from support.loopback import Running, dialled, listening, running_node
 from support.transcripts import attach_receiver
 
 
@@ -211,3 +215,20 @@ async def test_messages_are_heard() -> None:
         await peer.hear_until(Transfer)
         assert ear.names(incoming=True) == ["transfer"]
         assert "transfer" in ear.names(incoming=False)
+
+
+async def test_payloads_are_hidden_where_tokens_are_put() -> None:
+    claims = attrs.evolve(
+        listening(claims="c"),
+        shared_access_keys=(SharedAccessKeySettings(name="k", key=Secret("literal", "key")),),
+        claims=(ClaimsSettings(name="c", shared_access_keys=("k",)),),
+    )
+    async with running_node(claims) as running, dialled(running.address) as peer:
+        ear = Ear(running)
+        await peer.begin()
+        await peer.attach_receiver("$cbs", credit=1, handle=1)
+        await peer.attach_sender("$cbs")
+        await peer.transfer(0, b"\x00Sw\xa1\x05token")
+        await peer.hear_until(Transfer)
+        texts = [each.text for each in ear.frames if each.description.name == "transfer"]
+        assert [each.endswith(") <not shown>") for each in texts] == [True, True]

@@ -109,6 +109,13 @@ class Claimant:
         self.router.finish_turn()
 
 
+def put(sender: SendingLink, token: str, name: str, body: object = None) -> Sending:
+    """Put a token as Azure's clients do, for an audience; `body` may take the token's place."""
+    given = {"operation": "put-token", "type": "jwt", "name": name}
+    value = AmqpValue(token if body is None else body)
+    return sender.send(encode_message(Message(application_properties=given, body=(value,))))
+
+
 def answer_in(receiver: ReceivingLink) -> tuple[int, str, object]:
     """Return the status, description and correlation-id of the next answer."""
     message = decode_message(receiver.take())

@@ -8,6 +8,7 @@ are no longer allowed are closed, links are detached, and all others go on.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import attrs
@@ -105,7 +106,9 @@ class Gate:
         if refusal:
             return self._refuse(connection, judgement, refusal)
         if tenant is not None:
-            provide(connection).tenant = tenant
+            access: Access = provide(connection)
+            access.tenant = tenant
+            access.names_tenant = partial(self._is_host_of, tenant)
         self._enter(connection, peer, judgement)
         self.totals.approved += 1
         if judgement.vhost is not None:
@@ -142,6 +145,16 @@ class Gate:
             name = connection.settings.policy_vhost
             return Judgement(None, None) if name is None else self.policy.judge_connector(name)
         return self.policy.judge(peer)
+
+    def _is_host_of(self, tenant: Tenant, hostname: str) -> bool:
+        """Return whether a host name leads to a tenant."""
+        vhost = None
+        if self.policy.settings.enable_vhost_policy:
+            vhost = self.policy.vhost_of(hostname)
+            if vhost is None:
+                return False
+        peer = Peer(hostname, ANONYMOUS, "")
+        return tenant_for(peer, Judgement(vhost, None)) == tenant
 
     def _limit_reached(self, connection: Connection, peer: Peer, judgement: Judgement) -> str:
         """Return the limit on connections that one more would exceed, or an empty text."""

@@ -72,6 +72,8 @@ class Access:
     allows_admin_status: bool = True
     on_closed: Callable[[], None] | None = None
     asks: Callable[[Link, LinkRequest], None] | None = None
+    # returns whether a host name is that of the peer's tenant
+    names_tenant: Callable[[str], bool] | None = attrs.field(default=None, repr=False)
     # the peer's tokens, if it may put any; these are also one of `rules`
     claims: Claims | None = attrs.field(default=None, init=False, repr=False)
     # the attached links with their requests, and how many of them are senders
@@ -88,6 +90,12 @@ class Access:
     def receivers(self) -> int:
         """Return how many of the peer's links are receivers."""
         return len(self.links) - self.senders
+
+    def is_of_tenant(self, host: str) -> bool:
+        """Return whether a peer that opens a connection to this host belongs to the same tenant."""
+        if self.names_tenant is not None:
+            return self.names_tenant(host)
+        return self.tenant is not None and self.tenant.name == host
 
     def link_refusal(self, request: LinkRequest) -> AmqpError | None:
         """Return the first refusal of a link by a rule, or None if all rules allow the link."""

@@ -24,6 +24,7 @@ from router.errors import AmqpError, Scope
 
 if TYPE_CHECKING:
     from router.core.addresses.access import Access, LinkRequest
+    from router.core.addresses.tenant_claims import TenantClaims
 
 SEND: Final = 1
 LISTEN: Final = 2
@@ -54,10 +55,14 @@ _DYNAMIC: Final = "/temp."
 
 @attrs.frozen
 class Grant:
-    """Rights that a token gives at a path; `rights` is a sum of SEND, LISTEN and MANAGE."""
+    """Rights that a token gives at a path; `rights` is a sum of SEND, LISTEN and MANAGE.
+
+    `host` is the host that the token names with the path; empty if it names none.
+    """
 
     path: str
     rights: int
+    host: str = ""
 
 
 @attrs.frozen
@@ -65,14 +70,15 @@ class VerifiedToken:
     """Token that a `TokenVerifier` has accepted.
 
     If the peer names no audience, the token replaces an earlier one with the same `subject`. `key`
-    is the name of the key that the token was signed with. The token is valid for `lifetime_s`
-    seconds.
+    is the name of the key that the token was signed with, and `vhost` the virtual host that this
+    key is bound to, or None. The token is valid for `lifetime_s` seconds.
     """
 
     grants: tuple[Grant, ...]
     lifetime_s: float
     subject: str = ""
     key: str = ""
+    vhost: str | None = None
     # the rights that it gives at any path
     rights: int = attrs.field(init=False)
 
@@ -86,7 +92,10 @@ class VerifiedToken:
     @property
     def octets(self) -> int:
         """Return about how many octets the token takes while it is kept."""
-        return TOKEN_BYTES + sum(PATH_BYTES + len(each.path) for each in self.grants)
+        octets = TOKEN_BYTES + text_bytes(self.subject)
+        for grant in self.grants:
+            octets += PATH_BYTES + text_bytes(grant.path) + text_bytes(grant.host)
+        return octets
 
 
 class TokenRefused(Exception):
@@ -121,13 +130,15 @@ class TokenVerifier(Protocol):
 class Claims:
     """Claims of one peer: its valid tokens, and the rule that admits links by them.
 
-    `since` is the time since which there has been no valid token, on the turn's clock. `node` is
-    the connection's `$cbs` node.
+    `since` is the time since which there has been no valid token, on the turn's clock. `tenant`
+    says which tokens are for the peer's tenant, if it has one. `node` is the connection's `$cbs`
+    node.
     """
 
     verifier: TokenVerifier = attrs.field(repr=False)
     since: float
     is_required: bool = True
+    tenant: TenantClaims | None = attrs.field(default=None, repr=False)
     node: Any = attrs.field(default=None, repr=False)
     # the tokens by name, each with the time at which it expires
     _tokens: dict[str, tuple[VerifiedToken, float]] = attrs.field(
@@ -155,6 +166,14 @@ class Claims:
         found = self._tokens.get(name)
         return 0 if found is None else octets_for(name, found[0])
 
+    def verify(self, kind: str, token: str, audience: str | None) -> VerifiedToken:
+        """Return what a token allows the peer; raise TokenRefused if it is not valid for it.
+
+        See `TokenVerifier.verify` for the parameters.
+        """
+        verified = self.verifier.verify(kind, token, audience)
+        return verified if self.tenant is None else self.tenant.restricted(verified, audience)
+
     def put(self, name: str, token: VerifiedToken, now: float) -> bool:
         """Keep a token under a name; return whether it replaces another one.
 
@@ -174,7 +193,12 @@ class Claims:
         return former is not None
 
     def log_in(self, token: VerifiedToken, now: float) -> int:
-        """Allow only what the peer's login with a shared access key gives; return its octets."""
+        """Allow only what the peer's login with a shared access key gives; return its octets.
+
+        Raises TokenRefused if the key is not for the peer's tenant.
+        """
+        if self.tenant is not None:
+            self.tenant.check_login(token)
         self.is_required = True
         self.put("", token, now)
         return self.octets_of("")
@@ -300,6 +324,15 @@ def path_in(audience: str) -> str:
     """Return the path in an audience: an address, or a URL of any scheme, host and port."""
     found = _AUTHORITY.match(audience)
     return _spelt(address_name(audience if found is None else audience[found.end() :]))
+
+
+def host_in(audience: str) -> str:
+    """Return the host in an audience, with its port; empty if the audience is no URL with a host.
+
+    It includes what may precede the host (`user@`), so that no such text passes for a host.
+    """
+    found = _AUTHORITY.match(audience)
+    return "" if found is None else found[0].partition("://")[2]
 
 
 def _spelt(path: str) -> str:

@@ -40,7 +40,7 @@ from router.core.link_routes.link_routes import LinkRoutes
 from router.core.link_routes.remote_link_routes import RemoteLinkRoutes
 from router.core.link_routes.routed_links import RoutedLinks
 from router.core.links import attach, control_links, detach, refusals, resuming
-from router.core.links.cbs import ReplyEnd
+from router.core.links.cbs_answers import ReplyEnd
 from router.core.links.message_end import MessageEnd
 from router.core.links.suspended import SuspendedTermini
 from router.core.model import own_links, router_outcomes

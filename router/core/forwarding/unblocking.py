@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from router.core.links import attach
-from router.core.links.cbs import ReplyEnd
+from router.core.links.cbs_answers import ReplyEnd
 from router.core.model.address import Consumer
 from router.engine.blocking import BlockedLinks
 from router.engine.link import OutgoingLink

@@ -14,15 +14,14 @@ message to an address.
 
 from __future__ import annotations
 
-from collections import deque
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
 from router.amqp.constants import Condition, Descriptor, ReceiverSettleMode, SenderSettleMode
-from router.amqp.message import AmqpValue, Data, Message, Properties, decode_message, encode_message
+from router.amqp.message import AmqpValue, Data, Message, Properties, decode_message
 from router.amqp.performatives import Source, Target
-from router.amqp.types import Int
 from router.core.addresses.access import Access, provide
 from router.core.addresses.claims import (
     SUPPORTED,
@@ -35,10 +34,11 @@ from router.core.addresses.claims import (
 from router.core.addresses.link_origins import ANONYMOUS
 from router.core.addresses.table import address_name
 from router.core.links import admission
-from router.core.links.message_end import MessageEnd, ServiceEnd
+from router.core.links.cbs_answers import ReplyEnd, answer
+from router.core.links.message_end import MessageEnd
 from router.core.model import router_outcomes
 from router.core.model.address import Producer
-from router.engine import attaching, flows
+from router.engine import attaching, opening
 from router.engine.account import TOKENS
 from router.engine.delivery import Delivery
 from router.engine.link import IncomingLink, Link, OutgoingLink
@@ -59,12 +59,15 @@ MAX_NAME_CHARS: Final = 2048
 MAX_LINKS: Final = 16
 # The work of checking a token, as a number of frames: at most four are checked in a turn.
 WORK: Final = 8192
-TAG_BYTES: Final = 8
 ACCEPTED = int(Descriptor.ACCEPTED)
 REJECTED = int(Descriptor.REJECTED)
 OK: Final = 200
 # The application property of requests that says what to do.
 OPERATION: Final = "operation"
+# How many characters of an audience events show, and what they show of one that may be a token.
+_MOST_SHOWN: Final = 255
+_NOT_SHOWN: Final = "<not shown>"
+_LIKE_TOKEN: Final = re.compile(r"(?i:sig=|SharedAccessSignature)|eyJ")
 _BY_STATUS: Final = {
     400: Condition.INVALID_FIELD,
     401: Condition.UNAUTHORIZED_ACCESS,
@@ -96,14 +99,27 @@ def serve(
 ) -> None:
     """Give a connection, whose peer has sent its open, a `$cbs` node and a rule for its links.
 
-    `token` has the rights of a login with a shared access key. The rule is added to the access's.
+    `token` has the rights of a login with a shared access key; if that is not for the peer's
+    tenant, the open is refused. The rule is added to the access's.
     """
+    access = provide(connection)
     claims = Claims(verifier, connection.turn.now)
     claims.is_required = verifier.requires_of_all or connection.user in (None, ANONYMOUS)
+    if access.tenant is not None:
+        # only here: few routers have tenants
+        from router.core.addresses.tenant_claims import TenantClaims
+
+        is_fixed = connection.settings.policy_vhost is not None
+        claims.tenant = TenantClaims(access.tenant.name, access.is_of_tenant, is_fixed)
     if token is not None:
-        connection.account.charge(TOKENS, claims.log_in(token, connection.turn.now))
+        try:
+            octets = claims.log_in(token, connection.turn.now)
+        except TokenRefused as refused:
+            error = AmqpError(Condition.UNAUTHORIZED_ACCESS, refused.description)
+            opening.refuse(connection, error)
+            return
+        connection.account.charge(TOKENS, octets)
     claims.node = CbsNode(connection, claims)
-    access = provide(connection)
     access.rules = (*access.rules, claims)
     access.claims = claims
     access.rules_changed()
@@ -196,9 +212,9 @@ class CbsNode:
     def put(self, forwarder: Core, kind: str, token: str, audience: str | None) -> None:
         """Check a token and keep it; raise TokenRefused if it is not accepted."""
         connection, claims = self.connection, self.claims
-        told = "" if audience is None else audience[:255]
+        told = _shown(audience)
         try:
-            verified = claims.verifier.verify(kind, token, audience)
+            verified = claims.verify(kind, token, audience)
             name = f"n:{audience}" if audience is not None else f"s:{verified.subject}"
             octets = octets_for(name, verified) - claims.octets_of(name)
             refusal = connection.account.refusal(max(0, octets))
@@ -314,88 +330,11 @@ class RequestEnd(MessageEnd):
         return "OK"
 
 
-class ReplyEnd(ServiceEnd):
-    """Terminus at the node from which answers are sent."""
-
-    def __init__(self, link: OutgoingLink) -> None:
-        self._link = link
-        # answers that wait for credit or room, each with the link that its request came on
-        self._queue: deque[tuple[bytes, Link]] = deque()
-        # the answer that was sent in part: its delivery, and how many octets were sent
-        self._rest: tuple[Delivery, int] | None = None
-        self._tags_made = 0
-
-    def send(self, forwarder: Core, asked: Link, octets: bytes) -> None:
-        """Send an answer as soon as there is credit; `asked` is the link of the request.
-
-        While it waits, the peer may send one request less on that link.
-        """
-        if asked.owner is not None:
-            asked.owner.waiting += 1
-        self._queue.append((octets, asked))
-        self.flush(forwarder)
-
-    def flush(self, forwarder: Core) -> None:
-        """Send what waits, while there is credit and room; then answer a drain."""
-        link = self._link
-        session = link.session
-        while self._queue and (self._rest is not None or session.can_send(link)):
-            octets, asked = self._queue[0]
-            if self._rest is None:
-                delivery = Delivery.__new__(Delivery)
-                delivery.settled = delivery.complete = True
-                session.begin_outgoing(link, delivery)
-                self._rest = delivery, 0
-            delivery, at = self._rest
-            at = session.send(delivery, octets, at, len(octets), False)
-            if at < len(octets):
-                self._rest = delivery, at
-                link.current = delivery
-                return
-            self._rest = link.current = None
-            self._queue.popleft()
-            if asked.owner is not None:
-                asked.owner.waiting -= 1
-                forwarder.credit.note(None, asked.owner)
-        if link.drain and link.credit and not self._queue:
-            session.use_up_credit(link)
-        flows.answer_drain(link)
-
-    def drop(self, forwarder: Core) -> None:
-        """Drop what waits, because the link has ended."""
-        for _, asked in self._queue:
-            if asked.owner is not None:
-                asked.owner.waiting -= 1
-                forwarder.credit.note(None, asked.owner)
-        self._queue.clear()
-
-    def new_tag(self) -> bytes:
-        """Return a delivery-tag that no other answer has had."""
-        self._tags_made += 1
-        return self._tags_made.to_bytes(TAG_BYTES, "big")
-
-
-def answer(asked: Properties | None, status: int, description: str) -> bytes:
-    """Return the encoded answer to a request with the properties `asked`.
-
-    Status and description are given under both names that clients look for.
-    """
-    correlation_id = to = None
-    if asked is not None:
-        correlation_id = asked.correlation_id if asked.message_id is None else asked.message_id
-        to = asked.reply_to
-    return encode_message(
-        Message(
-            properties=Properties(to=to, correlation_id=correlation_id),
-            application_properties={
-                "status-code": Int(status),
-                "status-description": description,
-                "statusCode": Int(status),
-                "statusDescription": description,
-            },
-            body=(AmqpValue(None),),
-        )
-    )
+def _shown(audience: str | None) -> str:
+    """Return an audience for events, unless a client has put a token in its place."""
+    if audience is None:
+        return ""
+    return _NOT_SHOWN if _LIKE_TOKEN.search(audience) else audience[:_MOST_SHOWN]
 
 
 def _accept(delivery: Delivery) -> None:

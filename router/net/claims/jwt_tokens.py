@@ -13,7 +13,15 @@ from typing import Any, Final
 
 import attrs
 
-from router.core.addresses.claims import ANY, RIGHTS, Grant, TokenRefused, VerifiedToken, path_in
+from router.core.addresses.claims import (
+    ANY,
+    RIGHTS,
+    Grant,
+    TokenRefused,
+    VerifiedToken,
+    host_in,
+    path_in,
+)
 from router.errors import ConfigurationError
 
 # Limits of what checking one token costs: how many keys are tried, and of what size.
@@ -54,7 +62,10 @@ class JwtKey:
 
 @attrs.frozen
 class JwtRules:
-    """Keys that verify JWTs, and the values that the tokens' claims must have."""
+    """Keys that verify JWTs, and the values that the tokens' claims must have.
+
+    `vhost` is the virtual host that the keys are bound to, or None.
+    """
 
     keys: tuple[JwtKey, ...]
     algorithms: frozenset[str]
@@ -62,6 +73,7 @@ class JwtRules:
     issuer: str | None
     rights_claim: str
     leeway_s: float
+    vhost: str | None = None
 
     def verify(self, token: str, now: float) -> VerifiedToken:
         """Return what a token allows; raise TokenRefused if it is not valid.
@@ -78,7 +90,7 @@ class JwtRules:
             raise TokenRefused(401, "the JWT has another issuer (iss)")
         grants = tuple(_grants(claims.get(self.rights_claim), self.rights_claim))
         subject = f"{claims.get('iss')} {claims.get('sub')}"[:1024]
-        return VerifiedToken(grants, lifetime_s, subject, "jwt")
+        return VerifiedToken(grants, lifetime_s, subject, "jwt", self.vhost)
 
     def _claims(self, token: str) -> Mapping[str, Any]:
         """Return the claims of a token whose signature is valid."""
@@ -164,20 +176,21 @@ def _time(claims: Mapping[str, Any], name: str) -> float | None:
 
 def _grants(value: object, claim: str) -> Iterator[Grant]:
     """Yield what the claim with the rights gives, one grant for each path."""
-    rights: dict[str, int] = {}
+    rights: dict[tuple[str, str], int] = {}
     for path, right in _entries(value, claim):
         if len(path) > LONGEST_PATH or not path.isprintable():
             raise TokenRefused(401, f"an address in the JWT's claim {claim} is too long or invalid")
-        name = "" if path == ALL else path_in(path)
-        if not name and path != ALL:
+        host, name = host_in(path), path_in(path)
+        if not name:
             raise TokenRefused(401, f"an entry of the JWT's claim {claim} names no address")
-        rights[name] = rights.get(name, 0) | right
+        at = host, "" if name == ALL else name
+        rights[at] = rights.get(at, 0) | right
         if len(rights) > MOST_GRANTS:
             raise TokenRefused(401, f"the JWT's claim {claim} has over {MOST_GRANTS} addresses")
     if not rights:
         raise TokenRefused(401, f"the JWT gives no right: its claim {claim} is missing or empty")
-    for name, right in rights.items():
-        yield Grant(name, right)
+    for (host, name), right in rights.items():
+        yield Grant(name, right, host)
 
 
 def _entries(value: object, claim: str) -> Iterator[tuple[str, int]]:

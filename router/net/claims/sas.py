@@ -3,8 +3,8 @@
 A token is `SharedAccessSignature sr=AUDIENCE&sig=SIGNATURE&se=EXPIRY&skn=KEYNAME`, with each value
 percent-encoded. The signature is the HMAC-SHA256 of the encoded audience, a line feed and the
 expiry in seconds since 1970; its key is the text of the shared access key. The token gives the
-key's rights at the path of the audience and below it; the scheme, host and port of the audience do
-not matter.
+key's rights at the path of the audience and below it. The scheme and port of the audience do not
+matter; the host does to the clients of a tenant (`router.core.addresses.tenant_claims`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from urllib.parse import unquote
 
 import attrs
 
-from router.core.addresses.claims import Grant, TokenRefused, VerifiedToken, path_in
+from router.core.addresses.claims import Grant, TokenRefused, VerifiedToken, host_in, path_in
 
 PREFIX: Final = "SharedAccessSignature "
 _FIELDS: Final = ("sr", "sig", "se", "skn")
@@ -34,11 +34,15 @@ _NOT_SIGNED: Final = "the SAS token is not signed with a key that is accepted he
 
 @attrs.frozen
 class SasKey:
-    """Shared access key; `secrets` are the octets of its primary and secondary value."""
+    """Shared access key; `secrets` are the octets of its primary and secondary value.
+
+    `vhost` is the virtual host that it is bound to, or None.
+    """
 
     name: str
     secrets: tuple[bytes, ...] = attrs.field(repr=False)
     rights: int
+    vhost: str | None = None
 
 
 class SasKeys:
@@ -85,8 +89,8 @@ class SasKeys:
         audience = _decoded(fields["sr"])
         if not audience.isprintable() or len(audience) > _LONGEST_PATH:
             raise TokenRefused(401, "the audience (sr) of the SAS token is not an address")
-        path = path_in(audience)
-        return VerifiedToken((Grant(path, key.rights),), lifetime_s, audience, key.name)
+        grant = Grant(path_in(audience), key.rights, host_in(audience))
+        return VerifiedToken((grant,), lifetime_s, audience, key.name, key.vhost)
 
 
 def _fields(token: str) -> dict[str, str]:

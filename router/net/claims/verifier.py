@@ -120,7 +120,8 @@ class LiveClaims:
         key = None if self.loaded is None else self.loaded.sas.log_in(name, secret)
         if key is None:
             return None
-        return VerifiedToken((Grant("", key.rights),), LONGEST_LIFETIME_S, name, key.name)
+        grant = Grant("", key.rights)
+        return VerifiedToken((grant,), LONGEST_LIFETIME_S, name, key.name, key.vhost)
 
     def verify(self, kind: str, token: str, audience: str | None) -> VerifiedToken:
         """Return what a token allows; raise TokenRefused if it is not valid."""
@@ -154,7 +155,8 @@ def load_all(configuration: Configuration) -> dict[str, LoadedClaims]:
 
 def load(settings: ClaimsSettings, keys: Mapping[str, SharedAccessKeySettings]) -> LoadedClaims:
     """Read the keys of claims; raise ClaimsUnusable if some cannot be used."""
-    sas = SasKeys(load_key(keys[name]) for name in settings.shared_access_keys)
+    loaded = [load_key(keys[name]) for name in settings.shared_access_keys]
+    sas = SasKeys(attrs.evolve(each, vhost=each.vhost or settings.vhost) for each in loaded)
     if not settings.accepts_jwt:
         return LoadedClaims(settings, sas, None)
     jwt = JwtRules(
@@ -164,6 +166,7 @@ def load(settings: ClaimsSettings, keys: Mapping[str, SharedAccessKeySettings]) 
         settings.issuer,
         settings.rights_claim,
         settings.leeway_seconds,
+        settings.vhost,
     )
     return LoadedClaims(settings, sas, jwt)
 
@@ -180,7 +183,7 @@ def load_key(settings: SharedAccessKeySettings) -> SasKey:
                     "sharedAccessKey", str(settings.name), attribute, f"is unusable: {error}"
                 ) from None
     rights = sum(RIGHTS[each] for each in settings.rights)
-    return SasKey(settings.name_in_tokens, tuple(secrets), rights)
+    return SasKey(settings.name_in_tokens, tuple(secrets), rights, settings.vhost)
 
 
 def _jwt_keys(settings: ClaimsSettings) -> Iterable[JwtKey]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from router.core.addresses.access import Access, LinkRequest
@@ -194,6 +196,11 @@ def test_entities_may_be_read_by_who_uses_them() -> None:
     assert made.may_read_entity("hub")
     assert made.may_read_entity("other")
     assert not made.may_read_entity("third")
+
+
+def test_long_and_wide_texts_are_charged() -> None:
+    wide = VerifiedToken((Grant("\u20ac" * 1000, SEND, "h" * 500),), 1.0, "\u20ac" * 1000)
+    assert wide.octets >= 2 * sys.getsizeof("\u20ac" * 1000) + 500
 
 
 def test_nothing_shows_tokens() -> None:

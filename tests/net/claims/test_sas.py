@@ -26,11 +26,11 @@ def refused(token: str, leeway_s: float = 0.0) -> TokenRefused:
 
 def test_a_token_gives_its_keys_rights_at_its_path() -> None:
     verified = KEYS.verify(sas("sb://host:5671/orders/"), NOW, 0.0)
-    assert verified.grants == (Grant("orders", 7),)
+    assert verified.grants == (Grant("orders", 7, "host:5671"),)
     assert verified.lifetime_s == 60.0
     assert verified.key == "root"
     token = sas("https://host/", key="other", name="sensors")
-    assert KEYS.verify(token, NOW, 0.0).grants == (Grant("", 1),)
+    assert KEYS.verify(token, NOW, 0.0).grants == (Grant("", 1, "host"),)
 
 
 def test_either_key_is_valid_while_they_are_exchanged() -> None:

@@ -9,12 +9,15 @@ import attrs
 import pytest
 
 from router.amqp.constants import SaslCode
-from router.amqp.framing import SASL_HEADER
+from router.amqp.framing import AMQP_HEADER, SASL_HEADER
 from router.amqp.message import AmqpValue, Message, encode_message
 from router.amqp.performatives import (
+    Accepted,
+    Attach,
     Close,
     Detach,
     Disposition,
+    Open,
     Rejected,
     SaslInit,
     SaslMechanisms,
@@ -27,9 +30,10 @@ from router.config.secret import Secret
 from router.core.addresses.claims import TokenRefused
 from router.net.claims.verifier import ClaimsUnusable, LiveClaims, load_all, renew
 
-from support.loopback import dialled, listening, running_node
+from support.logins import plain
+from support.loopback import Peer, dialled, listening, running_node
 from support.tokens import KEY, NOW, hs256, sas
-from support.transcripts import On
+from support.transcripts import On, attach_receiver
 
 SECRET = "s" * 32
 CLAIMS = {"exp": NOW + 60, "aud": "router", "rights": "send:orders listen:orders"}
@@ -154,12 +158,14 @@ def request(token: str) -> bytes:
     return encode_message(Message(application_properties=given, body=(AmqpValue(token),)))
 
 
-@pytest.mark.spec("C3.1-1", "G3.2-3")
+@pytest.mark.spec("C3.1-1", "C3.1-2", "G3.2-3")
 async def test_a_router_offers_the_node_and_drops_who_puts_no_token() -> None:
     configuration = configured(token_timeout_seconds=0.5)
     async with running_node(configuration) as running, dialled(running.address) as peer:
         opened = await peer.begin()
         assert "AMQP_CBS_V1_0" in opened.offered_capabilities
+        assert isinstance(opened.properties, dict)
+        assert "cbs-node" not in opened.properties
         close = await peer.hear_until(Close)
         assert close.error is not None
         assert close.error.condition == "amqp:unauthorized-access"
@@ -208,3 +214,83 @@ async def test_links_live_as_long_as_tokens_and_survive_a_reload() -> None:
         detach = await peer.hear_until(Detach)
         assert detach.error is not None
         assert detach.error.condition == "amqp:unauthorized-access"
+
+
+# Tenants.
+
+
+def of_tenants(*, bound: bool = False, **fields: Any) -> Configuration:
+    """Return a configuration with a listener for tenants, and a key of each, perhaps bound."""
+    keys = tuple(
+        SharedAccessKeySettings(
+            name=name, key=Secret("literal", KEY), vhost=name if bound else None
+        )
+        for name in ("a.com", "b.com")
+    )
+    return attrs.evolve(
+        configured(shared_access_keys=("a.com", "b.com")),
+        listeners=listening(claims="c", multi_tenant=True, **fields).listeners,
+        shared_access_keys=keys,
+    )
+
+
+async def outcome_of(peer: Peer, token: str, host: str) -> str:
+    """Put a token at a host; return "accepted", or the description of the error."""
+    await peer.begin(hostname=host)
+    await peer.attach_sender("$cbs", handle=0)
+    await peer.transfer(0, request(token))
+    state = (await peer.hear_until(Disposition)).state
+    if isinstance(state, Accepted):
+        return "accepted"
+    assert isinstance(state, Rejected)
+    assert state.error is not None
+    return str(state.error.description)
+
+
+@pytest.mark.parametrize(
+    ("audience", "bound", "said"),
+    [
+        ("sb://b.com/orders", False, "accepted"),
+        ("sb://a.com/orders", False, "the token is for another host"),
+        ("orders", False, "the token names no host"),
+        ("orders", True, "the key is for another vhost"),
+    ],
+    ids=["own", "other", "no host", "bound"],
+)
+async def test_tokens_are_for_one_tenant(audience: str, bound: bool, said: str) -> None:
+    token = sas(audience, name="a.com", expiry=4_000_000_000)
+    async with running_node(of_tenants(bound=bound)) as running, dialled(running.address) as peer:
+        assert (await outcome_of(peer, token, "b.com")).startswith(said)
+        await peer.say(attach_receiver(1, "orders"))
+        attach = await peer.hear_until(Attach)
+        assert (attach.source is not None) is (said == "accepted")
+
+
+@pytest.mark.parametrize(
+    ("bound", "host", "said"),
+    [
+        (False, "a.com", "the shared access key is bound to no vhost"),
+        (True, "b.com", "the key is for another vhost"),
+        (True, "a.com", ""),
+    ],
+    ids=["unbound", "other", "own"],
+)
+async def test_logins_by_key_are_for_one_tenant(bound: bool, host: str, said: str) -> None:
+    login = plain("a.com", KEY).encode()
+    wanted = of_tenants(bound=bound, sasl_mechanisms=("PLAIN",), users_file=Path("/dev/null"))
+    async with running_node(wanted) as running, dialled(running.address) as peer:
+        await peer.say(SASL_HEADER, On(0, SaslInit(Symbol("PLAIN"), login), frame_type=1))
+        assert await peer.octets(8) == SASL_HEADER
+        await peer.hear(SaslMechanisms)
+        await peer.hear(SaslOutcome)
+        await peer.say(AMQP_HEADER, Open("peer", hostname=host))
+        assert await peer.octets(8) == AMQP_HEADER
+        await peer.hear(Open)
+        if said:
+            error = (await peer.hear(Close)).error
+            assert error is not None
+            assert error.condition == "amqp:unauthorized-access"
+            assert str(error.description).startswith(said)
+        else:
+            await peer.say(Close())
+            assert (await peer.hear(Close)).error is None

@@ -52,7 +52,8 @@ followed. Those that begin with G are of Microsoft's guide to AMQP in Azure's Se
 Hubs: what its services and their clients expect of each other, and so of a router between them.
 Those that begin with W are of the WebSocket Binding 1.0, Committee Specification 01; with A of the
 Anonymous Terminus for Message Routing 1.0, Committee Specification 01; with C of Claims-based
-Security 1.0, as in working draft 11 of its Committee Specification Draft 01; with F of the Filter
+Security 1.0, Committee Specification Draft 01 of 17 March 2021, with the numbers of the sections in
+working draft 11, from which it was made; with F of the Filter
 Expressions 1.0, working draft 10 of 2021; with M of AMQP Management 1.0, working draft 9 with what
 later drafts made of its operations, and M16 of working draft 16 of 2019; with R of the Message
 Annotations for Response Routing 1.0, Committee Specification 01. A test is named here where it
