@@ -33,7 +33,7 @@ def imported_by(module: str) -> set[str]:
         ("router.cli.manage", 96, SERVER_SIDE),
         # it tells of differences between configurations
         ("router.cli.apply", 135, SERVER_SIDE - {"cattrs"}),
-        ("router.cli.check", 225, {"trio", "structlog", "prometheus_client", "hypercorn"}),
+        ("router.cli.check", 230, {"trio", "structlog", "prometheus_client", "hypercorn"}),
         ("router.cli.run", 520, {"hypercorn", "h11"}),
     ],
 )
