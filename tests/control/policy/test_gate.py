@@ -132,14 +132,24 @@ def test_the_hostname_is_that_of_the_listener_the_open_or_tls() -> None:
 
 
 def test_a_group_lowers_the_limits_of_a_connection() -> None:
-    settings = {"max_frame_size": 2048, "max_sessions": 3, "max_session_window": 20_480}
+    settings = {
+        "max_frame_size": 2048,
+        "max_sessions": 3,
+        "max_session_window": 20_480,
+        "connection_buffer_bytes": 65_536,
+    }
     router = Policed(vhost("a.com", default={**OPEN, **settings, "management": "none"}))
-    client = router.peer("a.com", max_frame_size=4096)
+    client = router.peer("a.com", max_frame_size=4096, held_limit_bytes=1_000_000)
     (opened,) = [each for each in client.heard if isinstance(each, Open)]
     (begun,) = [each for each in client.heard if isinstance(each, Begin)]
     assert (opened.max_frame_size, opened.channel_max) == (2048, 2)
     assert begun.incoming_window == 10
+    assert client.connection.settings.held_limit_bytes == 65_536
     assert client.connection.settings.management == "none"
+    # another group has the limit of the listener
+    router.apply(vhost("a.com", default=OPEN))
+    other = router.peer("a.com", held_limit_bytes=1_000_000)
+    assert other.connection.settings.held_limit_bytes == 1_000_000
 
 
 def test_a_group_may_raise_the_limits_of_a_listener() -> None:
