@@ -17,6 +17,7 @@ from router.config.listeners import ListenerSettings
 from router.core.addresses.related import receiving_addresses, served_by
 from router.core.addresses.rules import TREATMENT_NAMES, AddressRule
 from router.core.addresses.table import address_name
+from router.core.addresses.tenants import Tenant
 from router.core.diagnosis.blocking import (
     MEANINGS,
     AddressState,
@@ -157,7 +158,8 @@ def explain(router: RouterView, request: Request) -> AnswerMap:
     if link_route is not None:
         # the treatment does not matter: the router does not terminate these links
         treatment = CLOSEST
-    refusal = _refusal(router, question, name, treatment, address)
+    tenant = None if decided.tenant is None else Tenant(decided.tenant)
+    refusal = _refusal(router, question, name, tenant, treatment, address)
     if decided.refusal is not None and (refusal is None or refusal["reason"] != "not_admitted"):
         refusal = decided.refusal
     if refusal is not None:
@@ -238,7 +240,12 @@ def _rule(rule: AddressRule) -> AnswerMap:
 
 
 def _refusal(
-    router: RouterView, question: Question, name: str, treatment: int, address: Address | None
+    router: RouterView,
+    question: Question,
+    name: str,
+    tenant: Tenant | None,
+    treatment: int,
+    address: Address | None,
 ) -> dict[str, str] | None:
     """Return why the router would refuse the connection or the link; None if it would not."""
     table = router.observed.table
@@ -250,7 +257,7 @@ def _refusal(
     if host is not None:
         text = f"connections to {question.vhost} are sent to {host} (amqp:connection:redirect)"
         return {"reason": "connection_redirected", "text": text}
-    place = table.redirect_for(name, is_sender=question.sends)
+    place = table.redirect_for(name, is_sender=question.sends, tenant=tenant)
     if place is not None:
         text = f"links to it are sent to {place} (amqp:link:redirect)"
         return {"reason": "link_redirected", "text": text}

@@ -85,6 +85,7 @@ class Gate:
         # how many of the admitted connections this router has opened
         self._outgoing = 0
         forwarder.on_open = self.admit
+        forwarder.may_redirect = self.may_redirect
 
     # One connection.
 
@@ -113,6 +114,24 @@ class Gate:
         if judgement.group is not None and not connection.is_client:
             _limit_transport(connection, judgement.group.settings)
         return None
+
+    def may_redirect(self, connection: Connection) -> bool:
+        """Return whether a peer may learn where the host that its open names has moved.
+
+        If the host belongs to a virtual host or to a tenant, only its own users may.
+        """
+        settings, remote_open = connection.settings, connection.remote_open
+        if not settings.is_policed or remote_open is None:
+            return True
+        hostname = remote_open.hostname or ""
+        if not self.policy.settings.enable_vhost_policy:
+            fixed = settings.policy_vhost if settings.multi_tenant else None
+            return fixed is None or normal_hostname(fixed) == normal_hostname(hostname)
+        named = self.policy.vhost_named(hostname)
+        if named is None:
+            return True
+        judgement = self._judge(connection, peer_of(connection))
+        return judgement.vhost is named and not judgement.refusal
 
     def event_received(self, connection: Connection, event: object) -> None:
         """Count what the engine refused because of limits of the policy, and ended connections."""

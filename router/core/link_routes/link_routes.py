@@ -289,7 +289,8 @@ class LinkRoutes:
             return None
         if is_topological(name) and not is_topological(address_name(route.pattern)):
             return None
-        elsewhere = self._table.redirect_for(name, is_sender=is_sender)
+        tenant = None if link is None else tenants.tenant_of(link.session.connection)
+        elsewhere = self._table.redirect_for(name, is_sender=is_sender, tenant=tenant)
         return route if elsewhere is None else None
 
     def _match(self, name: str, *, is_sender: bool, link: Link | None = None) -> Route | None:

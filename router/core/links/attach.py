@@ -77,7 +77,9 @@ def event_received(forwarder: Core, connection: Connection, event: object) -> No
         if connection.access is not None:
             connection.access.closed()
     elif isinstance(event, OpenReceived):
-        refusal = forwarder.table.redirects.error_for_connection(event.remote_open.hostname)
+        refusal = None
+        if forwarder.may_redirect(connection):
+            refusal = forwarder.table.redirects.error_for_connection(event.remote_open.hostname)
         if refusal is None:
             refusal = forwarder.on_open(connection)
         if refusal is not None:
@@ -371,7 +373,8 @@ def _enter(
         text = MANAGEMENT_NODE
     else:
         text = tenants.inside(forwarder.table, connection, asked, is_sender=is_sender)
-    elsewhere = forwarder.table.redirect_link(text, asked, is_sender=is_sender)
+    tenant = tenants.tenant_of(connection)
+    elsewhere = forwarder.table.redirect_link(text, asked, is_sender=is_sender, tenant=tenant)
     if elsewhere is not None:
         raise elsewhere
     is_own = connection.settings.is_own
