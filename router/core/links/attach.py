@@ -11,6 +11,7 @@ from router.amqp.constants import Condition, SenderSettleMode
 from router.amqp.performatives import Coordinator, Rejected, Source, Target
 from router.amqp.types import Symbol
 from router.core.addresses import nodes, phases, sources, tenants
+from router.core.addresses.access import tenant_of
 from router.core.addresses.table import address_name
 from router.core.deliveries import fallbacks, redelivery, source_outcomes
 from router.core.links import (
@@ -373,7 +374,7 @@ def _enter(
         text = MANAGEMENT_NODE
     else:
         text = tenants.inside(forwarder.table, connection, asked, is_sender=is_sender)
-    tenant = tenants.tenant_of(connection)
+    tenant = tenant_of(connection)
     elsewhere = forwarder.table.redirect_link(text, asked, is_sender=is_sender, tenant=tenant)
     if elsewhere is not None:
         raise elsewhere
