@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from proton import Message
+from proton import Endpoint, Message
 
 from router.config.users import hash_password
 
@@ -137,6 +137,40 @@ def test_proton_meets_limits(policed: RouterProcess, proton: ProtonPeers) -> Non
     assert refusal(first.receiver("q")) == ""
     second.close()
     assert connect(proton, policed, **LOGIN).condition is None
+
+
+def test_proton_meets_limits_of_all_its_connections(
+    routers: StartRouter, proton: ProtonPeers
+) -> None:
+    router = routers(f"""
+        {LISTENER}
+        [policy]
+        enableVhostPolicy = true
+
+        [[vhost]]
+        hostname = "a.com"
+        allowUnknownUser = true
+        maxLinksPerUser = 3
+        maxSessionsPerHost = 3
+
+        [vhost.groups."$default"]
+        remoteHosts = "localhost"
+        sources = "*"
+        """)
+    first, second = (connect(proton, router) for _ in range(2))
+    links = [each.receiver("q") for each in (first, second, first, second)]
+    assert [refusal(link) for link in links] == ["", "", "", LIMITED]
+    links[0].detach()
+    assert refusal(second.receiver("q")) == ""
+    # each has begun a session, and one more is left for both
+    last = first.session()
+    proton.until(lambda: last.state & Endpoint.REMOTE_ACTIVE, "the session is begun")
+    beyond = second.session()
+    proton.until(lambda: beyond.state & Endpoint.REMOTE_CLOSED, "the session is refused")
+    assert beyond.remote_condition.name == LIMITED
+    assert beyond.remote_condition.description == "session disallowed by local policy"
+    assert last.state & Endpoint.REMOTE_ACTIVE
+    assert len(router.warnings("refused by policy")) == 2
 
 
 def test_rhea_is_let_in_and_refused(policed: RouterProcess, rhea: RheaPeer) -> None:
