@@ -23,7 +23,7 @@ from support.router_lines import interior, until_known
 from support.routers import RouterProcess, StartRouter
 
 P = "org.apache.qpid.dispatch."
-ALL = {
+ALL: dict[str, Any] = {
     "remoteHosts": "*",
     "targetPattern": "#",
     "sourcePattern": "#",
@@ -223,7 +223,8 @@ def status_of(proton: ProtonPeers, connection: ProtonConnection, sender: ProtonS
     message.reply_to = replies.link.remote_source.address
     sender.outcome(message)
     proton.until(lambda: len(replies.received) == 1, "the request is answered")
-    return int(replies.received[0].message.properties["statusCode"])
+    properties: Any = replies.received[0].message.properties
+    return int(properties["statusCode"])
 
 
 @pytest.mark.parametrize("management", ["none", "change"])
@@ -268,7 +269,8 @@ def ask_for_route(two: Two, container: ProtonConnection, pattern: str) -> None:
     message.reply_to = replies.link.remote_source.address
     container.sender("$management").outcome(message)
     two.proton.until(lambda: len(replies.received) == 1, "the request is answered")
-    assert replies.received[0].message.properties["statusCode"] == 201
+    answer: Any = replies.received[0].message
+    assert answer.properties["statusCode"] == 201
 
 
 def container_of(two: Two, router: RouterProcess, name: str) -> ProtonContainer:
@@ -385,7 +387,7 @@ def test_hosts_are_redirected_for_their_users_alone(
     users = tmp_path / "users"
     lines = [f"{user}:{hash_password('s3cret')}\n" for user in ("carl", "eve")]
     users.write_text("".join(lines), encoding="utf-8")
-    login = {"saslMechanisms": ["PLAIN", "ANONYMOUS"], "usersFile": str(users)}
+    login: dict[str, Any] = {"saslMechanisms": ["PLAIN", "ANONYMOUS"], "usersFile": str(users)}
     only_carl = vhost("c.com", "its", users="carl", **ALL)
     router = routers(interior("b", more=tenants(**login) + only_carl + REDIRECTS))
 
