@@ -24,6 +24,10 @@ MOST_CONNECTIONS: Final = 65535
 _CONNECTIONS: Final = kinds.whole_number(0, MOST_CONNECTIONS, "connections")
 _BYTES: Final = kinds.whole_number(0, 2**63 - 1, "bytes", zero="no limit")
 _LINKS: Final = kinds.whole_number(0, 2**31 - 1, "links")
+_SESSIONS: Final = kinds.whole_number(1, 2**31 - 1, "sessions")
+_PEER_LINKS: Final = kinds.whole_number(1, 2**31 - 1, "links")
+_STATE: Final = kinds.whole_number(64 * 1024, 2**63 - 1, "bytes")
+_OF_CONNECTIONS: Final = "no limit but those of each connection"
 _MOST_GROUPS: Final = 10_000
 _NAME: Final = kinds.text(255)
 
@@ -263,6 +267,14 @@ def _unknown(key: str, known: Mapping[str, object]) -> Part:
     return Part((key,), allowed, nearest[0] if nearest else "", is_unknown=True)
 
 
+def _shared(kind: Kind, meaning: str) -> int | None:
+    """Return the field of a limit on what several connections have together."""
+    found: int | None = attrs.field(
+        default=None, metadata=setting(kind, meaning, default=_OF_CONNECTIONS)
+    )
+    return found
+
+
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class VhostSettings:
     """A virtual host: the users that may connect to a host name, and what they may do there."""
@@ -293,6 +305,38 @@ class VhostSettings:
     max_connections_per_host: int = attrs.field(
         default=MOST_CONNECTIONS,
         metadata=setting(_CONNECTIONS, "Maximum number of connections from one host at a time."),
+    )
+    max_sessions: int | None = _shared(
+        _SESSIONS, "Maximum number of sessions on all its connections."
+    )
+    max_sessions_per_user: int | None = _shared(
+        _SESSIONS, "Maximum number of sessions on all connections of one user."
+    )
+    max_sessions_per_host: int | None = _shared(
+        _SESSIONS, "Maximum number of sessions on all connections from one host."
+    )
+    max_links: int | None = _shared(
+        _PEER_LINKS, "Maximum number of links that peers have attached on all its connections."
+    )
+    max_links_per_user: int | None = _shared(
+        _PEER_LINKS,
+        "Maximum number of links that peers have attached on all connections of one user.",
+    )
+    max_links_per_host: int | None = _shared(
+        _PEER_LINKS,
+        "Maximum number of links that peers have attached on all connections from one host.",
+    )
+    max_state_bytes: int | None = _shared(
+        _STATE,
+        "Maximum bytes of state (sessions, links, names) for all its connections.",
+    )
+    max_state_bytes_per_user: int | None = _shared(
+        _STATE,
+        "Maximum bytes of state (sessions, links, names) for all connections of one user.",
+    )
+    max_state_bytes_per_host: int | None = _shared(
+        _STATE,
+        "Maximum bytes of state (sessions, links, names) for all connections from one host.",
     )
     max_message_size: int | None = attrs.field(
         default=None,

@@ -304,6 +304,7 @@ class Core(Protocol):
     idle_sessions: list[Session]
     on_control: Callable[[Link], None]
     on_open: Callable[[Connection], AmqpError | None]
+    may_redirect: Callable[[Connection], bool]
     reply_nodes: ReplyNodes
     observer: Observer
     intake: Intake

@@ -22,6 +22,7 @@ from router.errors import AmqpError, Scope
 
 if TYPE_CHECKING:
     from router.amqp.performatives import AnyTerminus, Attach, Open
+    from router.engine.shared_accounts import Member
 
 # The most octets that each object takes in the interpreted build, measured with a thousand of each.
 # A connection was measured with its tasks, a link with an address used by no other link, and a
@@ -93,14 +94,16 @@ class Account:
     """Octets charged to one connection for the state that its peer has created, by kind of state.
 
     The account outlives the connection if some of the state does, such as a suspended terminus.
+    `member` is the connection's part in the shared accounts of a policy, if it has any.
     """
 
-    __slots__ = ("_by_kind", "_is_open", "_ledger", "total")
+    __slots__ = ("_by_kind", "_is_open", "_ledger", "member", "total")
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._by_kind: dict[str, int] = {}
         self._is_open = False
+        self.member: Member | None = None
         self.total = 0
 
     def of_kind(self, kind: str) -> int:
@@ -114,6 +117,8 @@ class Account:
         self.total += count
         ledger.by_kind[kind] += count
         ledger.total += count
+        if self.member is not None:
+            self.member.charge(count)
 
     def release(self, kind: str, count: int) -> None:
         """Release octets that were charged for a kind of state."""
@@ -142,6 +147,10 @@ class Account:
         limit, as happens when a peer keeps asking after refusals.
         """
         ledger = self._ledger
+        shared = None if self.member is None else self.member.state_refusal(count, scope)
+        if shared is not None:
+            ledger.refused += 1
+            return shared
         limit = ledger.connection_limit_bytes
         if limit and self.total + count > limit:
             excess = OWN_LIMIT
@@ -163,6 +172,10 @@ class Account:
             f"octets; {limit} are allowed ({excess})"
         )
         return AmqpError(Condition.RESOURCE_LIMIT_EXCEEDED, described, scope)
+
+    def session_refusal(self) -> AmqpError | None:
+        """Return the error for a session that has begun, or None if no shared limit refuses it."""
+        return None if self.member is None else self.member.session_refusal()
 
 
 def attach_bytes(octets: int, frame: Attach) -> int:

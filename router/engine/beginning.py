@@ -120,8 +120,9 @@ def begin_received(connection: Connection, channel: int, remote: Begin) -> None:
     connection.sessions.put(channel, session)
     connection.handler.event_received(connection, SessionBegun(session))
     if session.charged:
-        refusal = connection.account.refusal(SESSION_BYTES, Scope.SESSION)
-        connection.account.charge(SESSIONS, SESSION_BYTES)
+        account = connection.account
+        refusal = account.refusal(SESSION_BYTES, Scope.SESSION) or account.session_refusal()
+        account.charge(SESSIONS, SESSION_BYTES)
         if refusal is not None and refusal.scope is Scope.CONNECTION:
             raise refusal
         if refusal is not None:

@@ -49,7 +49,12 @@ from router.management.explain_network import (
     route_of,
     stand_in_address,
 )
-from router.management.explain_policy import explain_policy, peer_in_question
+from router.management.explain_policy import (
+    PolicyAnswer,
+    explain_policy,
+    peer_in_question,
+    redirect_reason,
+)
 from router.management.explain_stuck import explain_stuck
 from router.management.requests import BAD_REQUEST, AnswerMap, Refused, Request
 from router.management.views import RouterView
@@ -157,7 +162,7 @@ def explain(router: RouterView, request: Request) -> AnswerMap:
     if link_route is not None:
         # the treatment does not matter: the router does not terminate these links
         treatment = CLOSEST
-    refusal = _refusal(router, question, name, treatment, address)
+    refusal = _refusal(router, question, decided, treatment, address is not None)
     if decided.refusal is not None and (refusal is None or refusal["reason"] != "not_admitted"):
         refusal = decided.refusal
     if refusal is not None:
@@ -238,7 +243,7 @@ def _rule(rule: AddressRule) -> AnswerMap:
 
 
 def _refusal(
-    router: RouterView, question: Question, name: str, treatment: int, address: Address | None
+    router: RouterView, question: Question, decided: PolicyAnswer, treatment: int, is_used: bool
 ) -> dict[str, str] | None:
     """Return why the router would refuse the connection or the link; None if it would not."""
     table = router.observed.table
@@ -246,17 +251,12 @@ def _refusal(
     listeners = _client_listeners(router)
     if listeners and not any(_listener(each, question.user)["admits"] for each in listeners):
         return {"reason": "not_admitted", "text": "no listener admits the user"}
-    host = table.redirects.redirect_of_host(question.vhost)
-    if host is not None:
-        text = f"connections to {question.vhost} are sent to {host} (amqp:connection:redirect)"
-        return {"reason": "connection_redirected", "text": text}
-    place = table.redirect_for(name, is_sender=question.sends)
-    if place is not None:
-        text = f"links to it are sent to {place} (amqp:link:redirect)"
-        return {"reason": "link_redirected", "text": text}
-    if treatment == UNAVAILABLE and address is None:
+    redirected = redirect_reason(table, question.vhost, decided, is_sender=question.sends)
+    if redirected is not None:
+        return redirected
+    if treatment == UNAVAILABLE and not is_used:
         why = "names that begin with $ are reserved for services, and there is no such service here"
-        if not name.startswith("$") or table.rule_of(name) is not None:
+        if not decided.address.startswith("$") or table.rule_of(decided.address) is not None:
             why = "its distribution is unavailable"
         return {"reason": "unavailable", "text": f"{why}: links are refused with amqp:not-found"}
     return None

@@ -23,7 +23,7 @@ from router.control.policy.decisions import (
 from router.control.policy.gate import tenant_for
 from router.control.policy.policy import Judgement, Peer
 from router.core.addresses.link_origins import ANONYMOUS
-from router.core.addresses.table import address_name
+from router.core.addresses.table import AddressTable, address_name
 from router.core.addresses.tenants import Tenant
 from router.errors import AmqpError
 from router.management.requests import AnswerMap
@@ -85,6 +85,22 @@ def explain_policy(
     if tenant is None:
         return PolicyAnswer(facts, address_name(address), None, refusal)
     return _of_tenant(router, tenant, direction, PolicyAnswer(facts, address, None, refusal))
+
+
+def redirect_reason(
+    table: AddressTable, vhost: str | None, answer: PolicyAnswer, *, is_sender: bool
+) -> dict[str, str] | None:
+    """Return the redirect of the user's connection or of its links; None if there is none."""
+    host = table.redirects.redirect_of_host(vhost)
+    if host is not None:
+        text = f"connections to {vhost} are sent to {host} (amqp:connection:redirect)"
+        return {"reason": "connection_redirected", "text": text}
+    tenant = None if answer.tenant is None else Tenant(answer.tenant)
+    place = table.redirect_for(answer.address, is_sender=is_sender, tenant=tenant)
+    if place is None:
+        return None
+    text = f"links to it are sent to {place} (amqp:link:redirect)"
+    return {"reason": "link_redirected", "text": text}
 
 
 def _of_tenant(

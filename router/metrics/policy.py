@@ -21,6 +21,7 @@ MOST_LABELS: Final = 100
 KINDS: Final = {
     "connection": "denied",
     "session": "sessions_denied",
+    "state": "state_denied",
     "sender": "senders_denied",
     "receiver": "receivers_denied",
     "message": "messages_denied",

@@ -84,6 +84,57 @@ def test_who_may_not(router_process: RouterProcess) -> None:
     assert "does not let the user in" in " ".join(" ".join(ended.lines).split())
 
 
+POLICY = """
+saslMechanisms = "ANONYMOUS PLAIN"
+
+[policy]
+enableVhostPolicy = true
+
+[[vhost]]
+hostname = "a.com"
+
+[vhost.groups.clients]
+users = "ann"
+remoteHosts = "10.0.0.0/8"
+targets = "orders"
+
+[[vhost]]
+hostname = "127.0.0.1"
+allowUnknownUser = true
+
+[vhost.groups."$default"]
+remoteHosts = "localhost"
+targets = "$management"
+allowDynamicSource = true
+"""
+
+
+def test_what_the_policy_of_the_router_decides(start_router: StartRouter, tmp_path: Path) -> None:
+    users = tmp_path / "users"
+    assert run("user", "add", users, "ann", "--stdin", stdin=b"pa55\n").code == 0
+    router = start_router(
+        f'[[listener]]\nhost = "127.0.0.1"\nport = 0\nusersFile = "{users}"{POLICY}'
+    )
+    ann = ("--as", "ann", "--vhost", "a.com")
+    ended = explained(router, *ann, "--from", "10.1.2.3", "send", "orders", width=200)
+    assert ended.lines[0] == "ann@a.com may send to orders."
+    decided = [line for line in ended.lines if line.startswith("policy")]
+    assert decided == ["policy    allowed: targets has orders (vhost a.com, group clients)"]
+    # nobody receives
+    assert ended.code == 1
+    for arguments, reason in (
+        ((*ann, "--from", "10.1.2.3", "send", "secret"), "targets has no entry that allows secret"),
+        ((*ann, "--from", "10.1.2.3", "receive", "orders"), "sources has no entry that allows"),
+        ((*ann, "--from", "192.0.2.1", "send", "orders"), "does not contain 192.0.2.1"),
+        (("--as", "bob", "--vhost", "a.com", "send", "orders"), "'bob' is in no group"),
+        (("--as", "ann", "--vhost", "b.com", "send", "orders"), "no vhost has the host name"),
+    ):
+        ended = explained(router, *arguments, width=200)
+        assert ended.code == 1
+        assert "may not" in ended.lines[0]
+        assert reason in " ".join(ended.lines)
+
+
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [

@@ -7,15 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from proton import Message
+from proton import Endpoint, Message
 
 from router.config.users import hash_password
 
+from support.certificates import Authority
 from support.management_tool import Tool
 from support.proton_peers import ProtonConnection, ProtonPeers
 from support.rhea_peers import RheaPeer
 from support.router_lines import interior, until_known
 from support.routers import RouterProcess, StartRouter
+from support.tls_peers import listener, profile, ssl_domain
 
 VHOST = """
 [policy]
@@ -137,6 +139,40 @@ def test_proton_meets_limits(policed: RouterProcess, proton: ProtonPeers) -> Non
     assert connect(proton, policed, **LOGIN).condition is None
 
 
+def test_proton_meets_limits_of_all_its_connections(
+    routers: StartRouter, proton: ProtonPeers
+) -> None:
+    router = routers(f"""
+        {LISTENER}
+        [policy]
+        enableVhostPolicy = true
+
+        [[vhost]]
+        hostname = "a.com"
+        allowUnknownUser = true
+        maxLinksPerUser = 3
+        maxSessionsPerHost = 3
+
+        [vhost.groups."$default"]
+        remoteHosts = "localhost"
+        sources = "*"
+        """)
+    first, second = (connect(proton, router) for _ in range(2))
+    links = [each.receiver("q") for each in (first, second, first, second)]
+    assert [refusal(link) for link in links] == ["", "", "", LIMITED]
+    links[0].detach()
+    assert refusal(second.receiver("q")) == ""
+    # each has begun a session, and one more is left for both
+    last = first.session()
+    proton.until(lambda: last.state & Endpoint.REMOTE_ACTIVE, "the session is begun")
+    beyond = second.session()
+    proton.until(lambda: beyond.state & Endpoint.REMOTE_CLOSED, "the session is refused")
+    assert beyond.remote_condition.name == LIMITED
+    assert beyond.remote_condition.description == "session disallowed by local policy"
+    assert last.state & Endpoint.REMOTE_ACTIVE
+    assert len(router.warnings("refused by policy")) == 2
+
+
 def test_rhea_is_let_in_and_refused(policed: RouterProcess, rhea: RheaPeer) -> None:
     login: dict[str, Any] = {
         "username": "ada",
@@ -153,6 +189,134 @@ def test_rhea_is_let_in_and_refused(policed: RouterProcess, rhea: RheaPeer) -> N
                                                       "hostname": "b.com"})  # fmt: skip
     (closed,) = rhea.wait("connection_error", connection="other")
     assert LIMITED in str(closed)
+
+
+# Transports.
+
+ENCRYPTED = ("tls", "wss")
+# names of hosts that the certificate has: one of the vhost a.com, and one of none
+ITS_NAME, OTHER_NAME = "localhost", "other.example"
+
+
+class Caller:
+    """Client that connects as ada: Proton over TCP or TLS, rhea over WebSockets."""
+
+    def __init__(
+        self, transport: str, router: RouterProcess, authority: Authority, proton: ProtonPeers,
+        rhea: RheaPeer,
+    ) -> None:  # fmt: skip
+        self.transport = transport
+        self.router = router
+        self.authority = authority
+        self.proton = proton
+        self.rhea = rhea
+        self.count = 0
+
+    def answers(self, hostname: str | None, reached: str) -> list[str]:
+        """Connect to a host, and attach links to q and p that send.
+
+        Return the conditions with which the connection and the links were refused. `hostname` is
+        that of the open, if it is to have one, and `reached` the name of the host in TLS or HTTP.
+        """
+        self.count += 1
+        if self.transport in ("tcp", "tls"):
+            return self._of_proton(hostname, reached)
+        return self._of_rhea(f"caller-{self.count}", hostname, reached)
+
+    def _of_proton(self, hostname: str | None, reached: str) -> list[str]:
+        options: dict[str, Any] = {"virtual_host": hostname or "", **LOGIN}
+        scheme = "amqp"
+        if self.transport == "tls":
+            scheme = "amqps"
+            options |= {"ssl_domain": ssl_domain(self.authority), "sni": reached}
+        connection = self.proton.begin_connect(self.router.url(scheme=scheme), **options)
+        self.proton.until(
+            lambda: connection.is_open or connection.is_lost, "the connection is answered"
+        )
+        links = [connection.begin_sender(name) for name in ("q", "p")]
+        self.proton.until(
+            lambda: connection.is_lost or all(each.is_attached or each.is_over for each in links),
+            "the links are answered",
+        )
+        if connection.is_lost:
+            return [refusal(connection)]
+        self.proton.until(lambda: not links[1].is_attached, "the second one is refused")
+        connection.close()
+        return ["", *map(refusal, links)]
+
+    def _of_rhea(self, name: str, hostname: str | None, reached: str) -> list[str]:
+        scheme = self.transport
+        port = self.router.http_addresses[0][1]
+        ca = {"ca": self.authority.ca_file.read_text("ascii"), "servername": ITS_NAME}
+        web: dict[str, Any] = {
+            "headers": {"Host": f"{reached}:{port}"},
+            **(ca if scheme == "wss" else {}),
+        }
+        options: dict[str, Any] = {
+            "username": "ada",
+            "password": "s3cret",
+            "reconnect": False,
+            "port": port,
+            "web_socket": {
+                "url": f"{scheme}://localhost:{port}/", "subprotocols": ["amqp"], "options": web,
+            },
+        }  # fmt: skip
+        if hostname is not None:
+            options["hostname"] = hostname
+        rhea = self.rhea
+        rhea.tell("connect", connection=name, options=options)
+        rhea.wait("connection_open", connection=name)
+        for address in ("q", "p"):
+            target = {"target": {"address": address}}
+            rhea.tell("sender", connection=name, link=f"{name}-{address}", options=target)
+        closed: list[Any] = []
+        links: list[Any] = []
+
+        def is_answered() -> bool:
+            closed[:] = rhea.find("connection_error", connection=name)
+            links[:] = rhea.find("sender_error", link=f"{name}-p")
+            return bool(closed or links)
+
+        self.proton.until(is_answered, "the links or the connection are refused")
+        if closed:
+            return [closed[0]["error"]["condition"]]
+        rhea.wait("sender_open", link=f"{name}-q", address="q")
+        assert not rhea.find("sender_error", link=f"{name}-q")
+        rhea.tell("close", connection=name)
+        rhea.wait("connection_close", connection=name)
+        return ["", "", links[0]["error"]["condition"]]
+
+
+@pytest.mark.parametrize("transport", ["tcp", "tls", "ws", "wss"])
+def test_the_policy_is_that_of_every_transport(
+    routers: StartRouter, authority: Authority, tmp_path: Path, proton: ProtonPeers,
+    rhea: RheaPeer, transport: str,
+) -> None:  # fmt: skip
+    users = tmp_path / "users"
+    users.write_text(f"ada:{hash_password('s3cret')}\n", encoding="utf-8")
+    own = authority.issue("localhost", "127.0.0.1", OTHER_NAME)
+    is_web = transport in ("ws", "wss")
+    more: dict[str, Any] = {"http": True, "websockets": True} if is_web else {}
+    if transport in ENCRYPTED:
+        more["sslProfile"] = "own"
+    router = routers(
+        profile("own", own)
+        + listener(
+            "clients", saslMechanisms=["PLAIN"], allowInsecureAuthentication=True,
+            usersFile=str(users), **more,
+        )
+        + listener("tcp")
+        + VHOST.replace('hostname = "a.com"', f'hostname = "a.com"\naliases = ["{ITS_NAME}"]')
+    )  # fmt: skip
+    caller = Caller(transport, router, authority, proton, rhea)
+    # the open names the vhost, whatever name the peer has reached
+    let_in = ["", "", UNAUTHORIZED]
+    for reached in (ITS_NAME, OTHER_NAME):
+        assert caller.answers("a.com", reached) == let_in
+        assert caller.answers("b.com", reached) == [LIMITED]
+    # without that the name in TLS (SNI) or in HTTP (Host) does
+    assert caller.answers(None, OTHER_NAME) == [LIMITED]
+    assert caller.answers(None, ITS_NAME) == ([LIMITED] if transport == "tcp" else let_in)
 
 
 TENANTS = """

@@ -13,10 +13,11 @@ from router.amqp.message import AmqpValue, Message, Properties, encode_message
 from router.amqp.performatives import Accepted, Disposition, Open, Rejected
 from router.amqp.revision import change_annotations, encode_entry
 from router.amqp.types import Symbol
-from router.client import connect
+from router.client import RequestRefused, connect, connect_management
 from router.config.listeners import ListenerSettings
 from router.config.model import Configuration
 from router.config.users import hash_password
+from router.config.vhosts import PolicySettings, VhostGroupSettings, VhostSettings
 from router.core.deliveries.router_annotations import CONNECTION, RIGHTS
 from router.engine.connection import Connection
 from router.engine.outbox import Turn
@@ -275,3 +276,36 @@ async def test_long_requests_are_for_those_who_may_change_things() -> None:
             assert isinstance(refused, Rejected)
             assert refused.error is not None
             assert refused.error.condition == "amqp:link:message-size-exceeded"
+
+
+@pytest.mark.parametrize("allowed", [True, False], ids=["allowed", "refused"])
+async def test_a_policy_says_who_may_close_connections(allowed: bool) -> None:
+    group = VhostGroupSettings(
+        remote_hosts=("*",),
+        targets=(NODE,),
+        allow_dynamic_source=True,
+        allow_admin_status_update=allowed,
+    )
+    vhost = VhostSettings(hostname="$default", allow_unknown_user=True, groups={"$default": group})
+    configuration = Configuration(
+        listeners=(ListenerSettings(port=0, management="change"),),
+        policy=PolicySettings(enable_vhost_policy=True),
+        vhosts=(vhost,),
+    )
+    async with running_node(configuration) as running:
+        where = f"127.0.0.1:{running.address[1]}"
+        async with connect(f"amqp://{where}"), connect_management(where) as management:
+            number = str(running.pumps[0].number)
+
+            async def close(status: str) -> object:
+                which = {"type": "connection", "identity": number}
+                return await management.request("UPDATE", which, {"adminStatus": status})
+
+            if allowed:
+                await close("deleted")
+                await running.until(lambda: len(running.pumps) == 1)
+            else:
+                with pytest.raises(RequestRefused, match="allowAdminStatusUpdate is false") as told:
+                    await close("deleted")
+                assert told.value.status == FORBIDDEN
+                assert len(running.pumps) == 2

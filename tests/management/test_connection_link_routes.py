@@ -9,10 +9,11 @@ import pytest
 from router.client import ClientConnection, connect
 from router.config.listeners import ListenerSettings
 from router.config.model import Configuration
+from router.config.vhosts import PolicySettings, VhostGroupSettings, VhostSettings
 from router.management import connection_link_routes
 
 from support.loopback import Running, running_node
-from support.management import NODE, asked, request, status
+from support.management import ANSWERS, NODE, asked, request, status
 
 KIND = "org.apache.qpid.dispatch.router.connection.linkRoute"
 CONFIGURATION = Configuration(
@@ -123,3 +124,24 @@ async def test_who_may_only_read_has_none() -> None:
     async with running_node(CONFIGURATION) as running, connect(url(running, 1)) as connection:
         assert (await create(connection, "a", pattern="a", direction="in"))[0] == 403
         assert await names(connection) == []
+
+
+@pytest.mark.parametrize("allowed", [True, False], ids=["allowed", "refused"])
+async def test_a_policy_allows_and_refuses_them(allowed: bool) -> None:
+    group = VhostGroupSettings(
+        remote_hosts=("*",),
+        targets=(NODE,),
+        sources=(ANSWERS,),
+        allow_dynamic_link_routes=allowed,
+    )
+    vhost = VhostSettings(hostname="$default", allow_unknown_user=True, groups={"$default": group})
+    configuration = Configuration(
+        listeners=(ListenerSettings(port=0, management="change"),),
+        policy=PolicySettings(enable_vhost_policy=True),
+        vhosts=(vhost,),
+    )
+    async with running_node(configuration) as running, connect(url(running)) as connection:
+        code, _ = await create(connection, "mine", pattern="a", direction="in")
+        routes = running.node.hub.forwarder.link_routes
+        assert (code, len(routes)) == ((201, 1) if allowed else (403, 0))
+        assert await names(connection) == (["mine"] if allowed else [])

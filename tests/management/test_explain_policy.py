@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
+import pytest
+
 from router.client import connect_management
 from router.config.listeners import ListenerSettings
 from router.config.model import Configuration
+from router.config.redirects import RedirectSettings
 from router.config.vhosts import PolicySettings, VhostGroupSettings, VhostSettings
 
 from support.loopback import Running, running_node
 
 ANN = VhostGroupSettings(
     users=("ann",), remote_hosts=("10.0.0.0/8",), targets=("orders",), sources=("news*",)
+)
+EVERYTHING = VhostGroupSettings(
+    remote_hosts=("*",), target_pattern=("#",), source_pattern=("#",), allow_dynamic_source=True
 )
 ALL = VhostGroupSettings(remote_hosts=("*",), targets=("$management",), allow_dynamic_source=True)
 
@@ -81,3 +88,21 @@ async def test_the_address_of_a_tenant() -> None:
         assert (told["policy"]["vhost"], told["allowed"]) == ("example.com", True)
         told = await explained(running, "$other", "send", user="ann")
         assert told["allowed"] is False
+
+
+@pytest.mark.parametrize(("name", "redirected"), [("example.com", True), ("example", False)])
+async def test_a_redirect_of_another_tenant_is_not_meant(name: str, redirected: bool) -> None:
+    vhosts = tuple(
+        VhostSettings(hostname=each, allow_unknown_user=True, groups={"$default": EVERYTHING})
+        for each in ("example.com", "example")
+    )
+    configuration = attrs.evolve(
+        configured(multi_tenant=True, policy_vhost=name, management="change"),
+        vhosts=vhosts,
+        redirects=(RedirectSettings(prefix="example.com/q", to_network_host="10.0.0.2"),),
+    )
+    async with running_node(configuration) as running:
+        address = "q" if redirected else "com/q"
+        told = await explained(running, address, "send", user="ann", vhost=name)
+        reasons = [each["reason"] for each in told["reasons"]]
+        assert ("link_redirected" in reasons) is redirected

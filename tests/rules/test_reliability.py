@@ -1,6 +1,6 @@
-"""Claims about failures are backed by tests.
+"""Claims about failures and attacks are backed by tests.
 
-Each row of the page names tests, and these exist, as do those that any other page names.
+Each row of the pages names tests, and these exist, as do those that any other page names.
 """
 
 from __future__ import annotations
@@ -42,10 +42,12 @@ def test_rows_without_a_test_and_tests_that_are_not_there_are_found(tmp_path: Pa
         | reported | twice | `tests/a/test_b.py::helper` |
         """
     tests = "async def test_one():\n    pass\n\ndef helper():\n    pass\n"
-    tree = write_tree(tmp_path, {"docs/reliability.md": page, "tests/a/test_b.py": tests})
+    pages = {"docs/reliability.md": page, "docs/attacks.md": "| a |\n|---|\n| no test |\n"}
+    tree = write_tree(tmp_path, {**pages, "tests/a/test_b.py": tests})
     assert [offence.partition(": ")[2] for offence in reliability.unshown(tree)] == [
         "there is no test_two in tests/a/test_b.py",
         "names no test",
         "there is no test_one in tests/a/test_c.py",
         "there is no helper in tests/a/test_b.py",
+        "names no test",
     ]

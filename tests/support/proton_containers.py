@@ -10,10 +10,13 @@ from support.proton_peers import ProtonConnection, ProtonPeers, ProtonReceiver, 
 class ProtonContainer(ProtonConnection):
     """Connection whose peer attaches the links; `senders` and `receivers` are ours, in order.
 
-    With `refuses` every attach is answered with this condition.
+    With `refuses` every attach is answered with this condition. `options` are those of
+    `Container.connect`.
     """
 
-    def __init__(self, peers: ProtonPeers, url: str, container_id: str, credit: int = 10) -> None:
+    def __init__(
+        self, peers: ProtonPeers, url: str, container_id: str, credit: int = 10, **options: Any
+    ) -> None:
         super().__init__(peers)
         self.senders: list[ProtonSender] = []
         self.receivers: list[ProtonReceiver] = []
@@ -21,7 +24,7 @@ class ProtonContainer(ProtonConnection):
         self.accept = True
         self.refuses: Any = None
         self.endpoint = peers.container.connect(
-            url, handler=self, container_id=container_id, reconnect=False
+            url, handler=self, container_id=container_id, reconnect=False, **options
         )
         peers.adopt(self)
         peers.until(lambda: self.is_open or self.is_lost, "the container is connected")

@@ -286,7 +286,9 @@ ENTITIES: Final[Mapping[str, Entity]] = {
             "maxMessageSize": Attribute("integer", 0),
             "enableVhostPolicy": Attribute("boolean", False),
             "enableVhostNamePatterns": Attribute("boolean", False),
-            "policyDir": Attribute(meaning="its vhosts are not read"),
+            "policyDir": Attribute(
+                meaning="the vhosts in its files are read, as if they were in this file"
+            ),
             "defaultVhost": Attribute(default="$default"),
         },
         repeated=False,

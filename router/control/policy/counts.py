@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import attrs
 
+from router.engine.shared_accounts import STATE, SharedAccount, SharedLimits
+
 if TYPE_CHECKING:
+    from router.config.vhosts import VhostSettings
     from router.control.policy.vhost_rule import Denial
 
 # What was refused (`Denial.what`), and below the count to which it is added.
@@ -20,6 +24,7 @@ MESSAGE_SIZE: Final = "message size"
 _COUNTS: Final = {
     CONNECTION: "denied",
     SESSION: "sessions_denied",
+    STATE: "state_denied",
     SENDER: "senders_denied",
     RECEIVER: "receivers_denied",
     MESSAGE: "messages_denied",
@@ -45,6 +50,7 @@ class PolicyCounts:
     denied: int = 0
     current: int = 0
     sessions_denied: int = 0
+    state_denied: int = 0
     senders_denied: int = 0
     receivers_denied: int = 0
     messages_denied: int = 0
@@ -75,10 +81,15 @@ class PolicyCounts:
 
 @attrs.define(eq=False)
 class VhostCounts(PolicyCounts):
-    """Counts of one virtual host, with the number of open connections of each user and host."""
+    """Counts of one virtual host, with the number of open connections of each user and host.
+
+    `shared` has the accounts of the virtual host and of each user and host, by the name of the
+    setting's end (such as `PerUser`) and by the user or host.
+    """
 
     by_user: Counter[str] = attrs.Factory(Counter)
     by_host: Counter[str] = attrs.Factory(Counter)
+    shared: dict[tuple[str, str], SharedAccount] = attrs.field(factory=dict, repr=False)
 
     def enter(self, user: str, host: str) -> None:
         """Add a connection to which the policy applies from now on."""
@@ -93,3 +104,56 @@ class VhostCounts(PolicyCounts):
             counter[key] -= 1
             if not counter[key]:
                 del counter[key]
+
+    def accounts_of(
+        self, settings: VhostSettings, user: str, host: str
+    ) -> tuple[SharedAccount, ...]:
+        """Return the shared accounts of a user's connection from a host, with their limits."""
+        return (
+            self._account("", "", "the vhost", _limits(settings)),
+            self._account("PerUser", user, f"user {user!r}", _user_limits(settings)),
+            self._account("PerHost", host, f"host {host}", _host_limits(settings)),
+        )
+
+    def full_account(self, user: str, host: str, octets: int) -> str:
+        """Return which limit on state a connection of so many octets exceeds; empty if none."""
+        for place in (("", ""), ("PerUser", user), ("PerHost", host)):
+            account = self.shared.get(place)
+            limit = 0 if account is None else account.limits.state_bytes
+            if account is not None and limit and account.total + octets > limit:
+                setting = f"maxStateBytes{account.limits.suffix}"
+                return f"{account.whose} has {account.total} octets of state; {setting} is {limit}"
+        return ""
+
+    def _account(self, suffix: str, key: str, whose: str, limits: SharedLimits) -> SharedAccount:
+        place = (suffix, key)
+        found = self.shared.get(place)
+        if found is None:
+            forget = partial(self.shared.pop, place, None)
+            found = self.shared[place] = SharedAccount(whose, limits, forget)
+        found.limits = limits
+        return found
+
+
+def _limits(settings: VhostSettings) -> SharedLimits:
+    return SharedLimits(
+        settings.max_sessions or 0, settings.max_links or 0, settings.max_state_bytes or 0
+    )
+
+
+def _user_limits(settings: VhostSettings) -> SharedLimits:
+    return SharedLimits(
+        settings.max_sessions_per_user or 0,
+        settings.max_links_per_user or 0,
+        settings.max_state_bytes_per_user or 0,
+        "PerUser",
+    )
+
+
+def _host_limits(settings: VhostSettings) -> SharedLimits:
+    return SharedLimits(
+        settings.max_sessions_per_host or 0,
+        settings.max_links_per_host or 0,
+        settings.max_state_bytes_per_host or 0,
+        "PerHost",
+    )

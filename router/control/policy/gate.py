@@ -31,9 +31,10 @@ from router.core.addresses.table import address_name
 from router.core.addresses.tenants import Tenant
 from router.core.links import admission
 from router.engine import opening
-from router.engine.events import ConnectionClosed, LinkDetached
+from router.engine.events import ConnectionClosed, LinkDetached, SessionBegun, SessionEnded
 from router.engine.link import IncomingLink
-from router.engine.states import ConnectionState
+from router.engine.shared_accounts import Excess, Member
+from router.engine.states import ConnectionState, SessionState
 from router.errors import AmqpError
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from router.core.forwarding.forward import Forwarder
     from router.engine.connection import Connection
 
+_MAPPED: Final = int(SessionState.MAPPED)
 # Largest window of a session, in frames: half of the sequence numbers (section 2.8.10).
 MOST_FRAMES: Final = 2**31 - 1
 # Error description, the same as in Dispatch, since programs compare it. The reason is only logged.
@@ -86,6 +88,7 @@ class Gate:
         # how many of the admitted connections this router has opened
         self._outgoing = 0
         forwarder.on_open = self.admit
+        forwarder.may_redirect = self.may_redirect
 
     # One connection.
 
@@ -117,12 +120,38 @@ class Gate:
             _limit_transport(connection, judgement.group.settings)
         return None
 
+    def may_redirect(self, connection: Connection) -> bool:
+        """Return whether a peer may learn where the host that its open names has moved.
+
+        If the host belongs to a virtual host or to a tenant, only its own users may.
+        """
+        settings, remote_open = connection.settings, connection.remote_open
+        if not settings.is_policed or remote_open is None:
+            return True
+        hostname = remote_open.hostname or ""
+        if not self.policy.settings.enable_vhost_policy:
+            fixed = settings.policy_vhost if settings.multi_tenant else None
+            return fixed is None or normal_hostname(fixed) == normal_hostname(hostname)
+        named = self.policy.vhost_named(hostname)
+        if named is None:
+            return True
+        judgement = self._judge(connection, peer_of(connection))
+        return judgement.vhost is named and not judgement.refusal
+
     def event_received(self, connection: Connection, event: object) -> None:
         """Count what the engine refused because of limits of the policy, and ended connections."""
         if isinstance(event, ConnectionClosed):
             denial = None if event.by_peer else _session_denial(event.error)
             self._count_late(connection, denial)
             self._leave(connection)
+            if connection.account.member is not None:
+                connection.account.member.leave()
+        elif isinstance(event, SessionBegun):
+            if connection.account.member is not None and event.session.charged:
+                connection.account.member.session_begun(event.session)
+        elif isinstance(event, SessionEnded):
+            if connection.account.member is not None:
+                connection.account.member.session_ended(event.session)
         elif isinstance(event, LinkDetached) and event.error is not None and not event.by_peer:
             if event.error.condition == Condition.MESSAGE_SIZE_EXCEEDED:
                 if isinstance(event.link, IncomingLink) and not event.lost:
@@ -179,7 +208,7 @@ class Gate:
         for name, count, limit, whose in limits:
             if count >= limit:
                 return f"{whose} has {count} connections; {name} is {limit}"
-        return ""
+        return counts.full_account(peer.user, peer.host, connection.account.total)
 
     def _enter(self, connection: Connection, peer: Peer, judgement: Judgement) -> None:
         """Count a connection, and set its access to what its group may do."""
@@ -193,14 +222,15 @@ class Gate:
         access: Access | None = connection.access
         if vhost is not None and group is not None:
             self.counts_of(vhost).enter(peer.user, peer.host)
-            self._grant(connection, vhost, group, peer.user)
+            self._grant(connection, vhost, group, peer)
         elif access is not None:
             access.rules = _without_policy(access)
             access.max_message_size = 0
             access.checks_user_id = False
             access.allows_link_routes = access.allows_admin_status = True
+        self._share(connection, vhost if group is not None else None, peer)
 
-    def _grant(self, connection: Connection, vhost: Vhost, group: Group, user: str) -> None:
+    def _grant(self, connection: Connection, vhost: Vhost, group: Group, peer: Peer) -> None:
         counts = self.counts_of(vhost)
         access = provide(connection)
 
@@ -208,12 +238,36 @@ class Gate:
             counts.count(denial)
             self._tell(connection, denial)
 
-        access.rules = (VhostRule(group, user, denied), *_without_policy(access))
+        access.rules = (VhostRule(group, peer.user, denied), *_without_policy(access))
         settings = group.settings
         access.max_message_size = self.policy.max_message_size(vhost, group)
         access.checks_user_id = not settings.allow_user_id_proxy
         access.allows_link_routes = settings.allow_dynamic_link_routes
         access.allows_admin_status = settings.allow_admin_status_update
+
+    def _share(self, connection: Connection, vhost: Vhost | None, peer: Peer) -> None:
+        """Count what a peer has with that of its virtual host, user and host, and nobody else's."""
+        member = connection.account.member
+        if vhost is None or connection.is_client:
+            if member is not None:
+                member.move(())
+            return
+        access = provide(connection)
+        if member is None:
+            # those that it began before there was a policy
+            sessions = connection.local_sessions.values()
+            begun = [each for each in sessions if each.charged and each.state == _MAPPED]
+            member = Member(connection.account.total, begun, len(access.links))
+            connection.account.member = access.member = member
+        counts = self.counts_of(vhost)
+
+        def denied(what: str, excess: Excess) -> None:
+            denial = Denial(what, excess.reason, attribute=excess.setting)
+            counts.count(denial)
+            self._tell(connection, denial)
+
+        member.denied = denied
+        member.move(counts.accounts_of(vhost.settings, peer.user, peer.host))
 
     def _leave(self, connection: Connection) -> None:
         admitted = self.admitted.pop(connection, None)

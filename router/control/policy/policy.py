@@ -111,11 +111,14 @@ class Policy:
 
     def vhost_of(self, hostname: str) -> Vhost | None:
         """Return the virtual host for a host name, or the default one; None if there is neither."""
+        found = self.vhost_named(hostname)
+        return self.vhosts.get(self.settings.default_vhost) if found is None else found
+
+    def vhost_named(self, hostname: str) -> Vhost | None:
+        """Return the virtual host that a host name belongs to, leaving out the default one."""
         key = normal_hostname(hostname)
         found = self._by_hostname.get(key)
-        if found is None and key:
-            found = self._patterns.match(key)
-        return self.vhosts.get(self.settings.default_vhost) if found is None else found
+        return self._patterns.match(key) if found is None and key else found
 
     def judge(self, peer: Peer) -> Judgement:
         """Return the virtual host and the group of a peer, or why it may not connect."""

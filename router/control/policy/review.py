@@ -10,6 +10,7 @@ from typing import Final
 
 import attrs
 
+from router.config.listeners import ListenerSettings
 from router.config.model import Configuration
 from router.config.policy_kinds import ANY, LOCALHOST, USER_TOKEN, host_range
 from router.config.vhosts import (
@@ -50,7 +51,10 @@ def review(configuration: Configuration) -> Iterator[Caution]:
             yield Caution("policy", text)
         return
     names = {each.hostname for each in vhosts}
-    if policy.default_vhost not in names:
+    clients = _client_listeners(configuration)
+    # with a policyVhost the host name of a peer does not matter
+    by_name = not clients or any(each.policy_vhost is None for each in clients)
+    if policy.default_vhost not in names and by_name:
         yield Caution(
             "policy.defaultVhost",
             f"there is no vhost {policy.default_vhost}: a peer whose open has another host name, "
@@ -72,11 +76,13 @@ def review(configuration: Configuration) -> Iterator[Caution]:
                 yield Caution(place, text)
 
 
+def _client_listeners(configuration: Configuration) -> list[ListenerSettings]:
+    return [each for each in configuration.listeners if each.serves_amqp and each.role not in ROLES]
+
+
 def _logins(configuration: Configuration) -> Iterator[Caution]:
     """Yield a warning if groups list users, but no listener lets anybody log in."""
-    listeners = [
-        each for each in configuration.listeners if each.serves_amqp and each.role not in ROLES
-    ]
+    listeners = _client_listeners(configuration)
     if not listeners or any(
         mechanism.startswith(_LOGIN_MECHANISMS)
         for each in listeners

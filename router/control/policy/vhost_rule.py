@@ -71,6 +71,10 @@ class VhostRule:
             limit = "maxSenders" if is_sender else "maxReceivers"
             reason = f"the connection has {held} links of this kind; {limit} is {most}"
             return Denial(what, reason, Condition.RESOURCE_LIMIT_EXCEEDED, limit)
+        excess = None if access.member is None else access.member.link_excess()
+        if excess is not None:
+            reason, setting = excess.reason, excess.setting
+            return Denial(what, reason, Condition.RESOURCE_LIMIT_EXCEEDED, setting)
         if request.is_coordinator:
             allowed = settings.allow_anonymous_sender or self._allows(request, COORDINATOR)
             return None if allowed else _not_in(what, "targets", COORDINATOR)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from router.core.addresses.tenants import Tenant
     from router.engine.connection import Connection
     from router.engine.link import Link
+    from router.engine.shared_accounts import Member
     from router.errors import AmqpError
 
 # For how many address names an access remembers its decisions about messages of anonymous senders,
@@ -76,6 +77,8 @@ class Access:
     names_tenant: Callable[[str], bool] | None = attrs.field(default=None, repr=False)
     # the peer's tokens, if it may put any; these are also one of `rules`
     claims: Claims | None = attrs.field(default=None, init=False, repr=False)
+    # the connection's part in shared limits, which counts its links
+    member: Member | None = attrs.field(default=None, init=False, repr=False)
     # the attached links with their requests, and how many of them are senders
     links: dict[Link, LinkRequest] = attrs.field(factory=dict, init=False, repr=False)
     senders: int = attrs.field(default=0, init=False)
@@ -131,6 +134,8 @@ class Access:
         if link not in self.links:
             self.links[link] = request
             self.senders += request.is_sender
+            if self.member is not None:
+                self.member.links_changed(1)
             if not request.is_sender and request.address:
                 self.sources[request.address] += 1
 
@@ -140,6 +145,8 @@ class Access:
         if request is None:
             return
         self.senders -= request.is_sender
+        if self.member is not None:
+            self.member.links_changed(-1)
         if not request.is_sender and request.address:
             self.sources[request.address] -= 1
             if not self.sources[request.address]:
@@ -148,6 +155,8 @@ class Access:
     def closed(self) -> None:
         """Release everything, because the connection has ended."""
         on_closed, self.on_closed = self.on_closed, None
+        if self.member is not None:
+            self.member.links_changed(-len(self.links))
         self.links.clear()
         self.sources.clear()
         self.senders = 0

@@ -2,12 +2,14 @@
 
 A connection is redirected according to the hostname in its open, a link according to its address,
 and a message of an anonymous sender according to its `to` field (sections 2.8.16 and 2.8.18). Of
-several redirects that match an address, the most specific one applies, as with treatments.
+several redirects that match an address, the most specific one applies, as with treatments. Those
+that are meant for another tenant are left out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -20,6 +22,9 @@ from router.engine.beginning import wire_error
 from router.engine.deferred import pop_items
 from router.errors import AmqpError, Scope
 
+if TYPE_CHECKING:
+    from router.core.addresses.tenants import Tenant
+
 CONNECTION = "connection"
 LINK = "link"
 MESSAGE = "message"
@@ -30,13 +35,21 @@ KINDS = (CONNECTION, LINK, MESSAGE)
 _FITTING_BYTES = 400
 
 
+@attrs.frozen
+class _OfAddresses:
+    """Redirect of the addresses that match a pattern, or that begin with it."""
+
+    pattern: str
+    redirect: Redirect
+
+
 class Redirects:
     """Set of a router's redirects; `issued` counts, by kind, how often they were applied."""
 
     def __init__(self) -> None:
         self._of_hosts: dict[str, Redirect] = {}
-        self._of_senders: PatternTree[Redirect] = PatternTree()
-        self._of_receivers: PatternTree[Redirect] = PatternTree()
+        self._of_senders: PatternTree[_OfAddresses] = PatternTree()
+        self._of_receivers: PatternTree[_OfAddresses] = PatternTree()
         # whether any redirect is for addresses; without one, no message is checked
         self.concern_addresses = False
         self.issued = dict.fromkeys(KINDS, 0)
@@ -56,7 +69,7 @@ class Redirects:
         concerned = ((senders, self._of_senders), (receivers, self._of_receivers))
         for tree in [tree for is_concerned, tree in concerned if is_concerned]:
             add = tree.add_prefix if is_prefix else tree.add
-            add(pattern, redirect)
+            add(pattern, _OfAddresses(pattern, redirect))
 
     def pieces(self) -> Iterator[object]:
         """Free discarded redirects in small steps, for `Deferred.forget`; yield after each step."""
@@ -68,9 +81,16 @@ class Redirects:
         """Return the redirect for connections whose open names this host, or None."""
         return self._of_hosts.get((hostname or "").lower())
 
-    def redirect_for(self, name: str, *, is_sender: bool) -> Redirect | None:
-        """Return the redirect for a peer's link to this address, or None."""
-        return (self._of_senders if is_sender else self._of_receivers).match(name)
+    def redirect_for(
+        self, name: str, *, is_sender: bool, tenant: Tenant | None = None
+    ) -> Redirect | None:
+        """Return the redirect for a link of a peer of `tenant` to this address, or None."""
+        tree = self._of_senders if is_sender else self._of_receivers
+        if tenant is None:
+            found = tree.match(name)
+        else:
+            found = tree.match(name, lambda each: tenant.is_in(each.pattern))
+        return None if found is None else found.redirect
 
     def error_for_connection(self, hostname: str | None) -> AmqpError | None:
         """Return the error that redirects a connection to this host, and count it as issued.
@@ -83,26 +103,30 @@ class Redirects:
         self.issued[CONNECTION] += 1
         return _error(Condition.CONNECTION_REDIRECT, Scope.CONNECTION, redirect, None)
 
-    def error_for_link(self, name: str, asked: str, *, is_sender: bool) -> AmqpError | None:
+    def error_for_link(
+        self, name: str, asked: str, *, is_sender: bool, tenant: Tenant | None = None
+    ) -> AmqpError | None:
         """Return the error that redirects a peer's link, and count it as issued.
 
         Return None if the link is not redirected. `name` is the name of the link's address, and
         `asked` the address as the peer wrote it. The error names `asked`, unless the redirect has
         an address of its own.
         """
-        redirect = self.redirect_for(name, is_sender=is_sender)
+        redirect = self.redirect_for(name, is_sender=is_sender, tenant=tenant)
         if redirect is None:
             return None
         self.issued[LINK] += 1
         return _error(Condition.LINK_REDIRECT, Scope.LINK, redirect, asked)
 
-    def outcome_for_message(self, name: str, asked: str) -> bytes | None:
+    def outcome_for_message(
+        self, name: str, asked: str, *, tenant: Tenant | None = None
+    ) -> bytes | None:
         """Return the encoded outcome that redirects an anonymous sender's message, and count it.
 
         Return None if the message is not redirected. `name` is the name of the message's address,
         and `asked` the address as the peer wrote it.
         """
-        redirect = self._of_senders.match(name)
+        redirect = self.redirect_for(name, is_sender=True, tenant=tenant)
         if redirect is None:
             return None
         self.issued[MESSAGE] += 1

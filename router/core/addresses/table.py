@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from router.amqp.redirects import Redirect
 from router.core.addresses.redirects import Redirects
@@ -28,6 +29,9 @@ from router.core.model.address import (
 from router.core.model.counters import Counters
 from router.core.routers import router_traffic
 from router.errors import AmqpError
+
+if TYPE_CHECKING:
+    from router.core.addresses.tenants import Tenant
 
 # Characters that are replaced when a client's name becomes part of a dynamic node's name.
 _NO_WORD = re.compile(r"[^A-Za-z0-9_-]+")
@@ -174,11 +178,16 @@ class AddressTable:
         """Return the most specific rule that matches a name, or None."""
         return self.rules.match(name)
 
-    def redirect_for(self, name: str, *, is_sender: bool) -> Redirect | None:
-        """Return the redirect for links to this name, or None, without counting it as issued."""
+    def redirect_for(
+        self, name: str, *, is_sender: bool, tenant: Tenant | None = None
+    ) -> Redirect | None:
+        """Return the redirect for links of a tenant to this name, without counting it as issued.
+
+        Return None if there is none.
+        """
         if not self.redirects.concern_addresses or self.is_local_only(name):
             return None
-        return self.redirects.redirect_for(name, is_sender=is_sender)
+        return self.redirects.redirect_for(name, is_sender=is_sender, tenant=tenant)
 
     def _treatment(self, name: str, rule: AddressRule | None) -> int:
         treatment = self._treatment_by_rule(name, rule)
@@ -237,20 +246,26 @@ class AddressTable:
         rule = self.rules.match(name)
         return None if rule is None else rule.dead_letter
 
-    def redirect_link(self, text: str, shown: str, *, is_sender: bool) -> AmqpError | None:
+    def redirect_link(
+        self, text: str, shown: str, *, is_sender: bool, tenant: Tenant | None = None
+    ) -> AmqpError | None:
         """Return the error for a link to a redirected address; None if it is not redirected.
 
-        `shown` is the address as the peer knows it.
+        `shown` is the address as the peer knows it, and `tenant` the peer's tenant.
         """
         name = address_name(text)
         if not self.redirects.concern_addresses or self.is_local_only(name):
             return None
-        return self.redirects.error_for_link(name, path_of(shown), is_sender=is_sender)
+        return self.redirects.error_for_link(
+            name, path_of(shown), is_sender=is_sender, tenant=tenant
+        )
 
-    def redirect_message(self, text: str, shown: str) -> bytes | None:
+    def redirect_message(
+        self, text: str, shown: str, *, tenant: Tenant | None = None
+    ) -> bytes | None:
         """Return the outcome for a message to a redirected address; None for any other address.
 
-        `shown` is the address as the sender knows it.
+        `shown` is the address as the sender knows it, and `tenant` the sender's tenant.
         """
         if not self.redirects.concern_addresses:
             return None
@@ -258,7 +273,7 @@ class AddressTable:
         return (
             None
             if self.is_local_only(name)
-            else self.redirects.outcome_for_message(name, path_of(shown))
+            else self.redirects.outcome_for_message(name, path_of(shown), tenant=tenant)
         )
 
     def is_local_only(self, name: str) -> bool:

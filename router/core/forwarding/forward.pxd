@@ -50,6 +50,7 @@ cdef class Forwarder(Handler):
     cdef public list idle_sessions
     cdef public object on_control
     cdef public object on_open
+    cdef public object may_redirect
     cdef public bint detaches_unroutable
     cdef public object reply_nodes
     cdef public object observer

@@ -133,6 +133,8 @@ class Forwarder(Handler):
         # decides about peers' opens: it may set a connection's access, or return why the
         # connection is refused or, if this router has opened it, closed
         self.on_open: Callable[[Connection], AmqpError | None] = lambda _: None
+        # decides whether a peer may learn where the host of its open has moved
+        self.may_redirect: Callable[[Connection], bool] = lambda _: True
         # is notified of attaches, closes and similar events for logs and metrics; not of deliveries
         self.observer = observer
         self.intake = Intake(limit_bytes)
@@ -287,7 +289,8 @@ class Forwarder(Handler):
             if inside is None:
                 return None
             name = inside
-        redirected = self.table.redirect_message(name, shown)
+        tenant = None if access is None else access.tenant
+        redirected = self.table.redirect_message(name, shown, tenant=tenant)
         if redirected is not None:
             refusals.reject_unaddressed(self, delivery, redirected)
             return None

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from router.amqp.performatives import Coordinator
 from router.amqp.types import Symbol
 from router.core.addresses import tenants
+from router.core.addresses.access import tenant_of
 from router.core.addresses.link_origins import (
     ASKED_ADDRESS,
     Origin,
@@ -289,7 +290,8 @@ class LinkRoutes:
             return None
         if is_topological(name) and not is_topological(address_name(route.pattern)):
             return None
-        elsewhere = self._table.redirect_for(name, is_sender=is_sender)
+        tenant = None if link is None else tenant_of(link.session.connection)
+        elsewhere = self._table.redirect_for(name, is_sender=is_sender, tenant=tenant)
         return route if elsewhere is None else None
 
     def _match(self, name: str, *, is_sender: bool, link: Link | None = None) -> Route | None:

@@ -11,6 +11,7 @@ from router.amqp.constants import Condition, SenderSettleMode
 from router.amqp.performatives import Coordinator, Rejected, Source, Target
 from router.amqp.types import Symbol
 from router.core.addresses import nodes, phases, sources, tenants
+from router.core.addresses.access import tenant_of
 from router.core.addresses.table import address_name
 from router.core.deliveries import fallbacks, redelivery, source_outcomes
 from router.core.links import (
@@ -77,7 +78,9 @@ def event_received(forwarder: Core, connection: Connection, event: object) -> No
         if connection.access is not None:
             connection.access.closed()
     elif isinstance(event, OpenReceived):
-        refusal = forwarder.table.redirects.error_for_connection(event.remote_open.hostname)
+        refusal = None
+        if forwarder.may_redirect(connection):
+            refusal = forwarder.table.redirects.error_for_connection(event.remote_open.hostname)
         if refusal is None:
             refusal = forwarder.on_open(connection)
         if refusal is not None:
@@ -371,7 +374,8 @@ def _enter(
         text = MANAGEMENT_NODE
     else:
         text = tenants.inside(forwarder.table, connection, asked, is_sender=is_sender)
-    elsewhere = forwarder.table.redirect_link(text, asked, is_sender=is_sender)
+    tenant = tenant_of(connection)
+    elsewhere = forwarder.table.redirect_link(text, asked, is_sender=is_sender, tenant=tenant)
     if elsewhere is not None:
         raise elsewhere
     is_own = connection.settings.is_own

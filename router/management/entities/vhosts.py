@@ -156,6 +156,7 @@ _COUNTS: Final = (
     ("connectionsDenied", "Connections that were refused.", "denied"),
     ("connectionsCurrent", "Connections that are open.", "current"),
     ("sessionDenied", "Sessions that were refused (maxSessions).", "sessions_denied"),
+    ("stateDenied", "Sessions, links and others refused by maxStateBytes.", "state_denied"),
     ("senderDenied", "Refused links on which a peer wanted to send.", "senders_denied"),
     ("receiverDenied", "Refused links on which a peer wanted to receive.", "receivers_denied"),
     ("dynamicSrcDenied", "Links refused by allowDynamicSource.", "dynamic_sources_denied"),

@@ -27,8 +27,8 @@ POLICY: Final = (
         "trioute_policy_denied_total",
         "counter",
         "What the policy refused, by kind: connection; session; sender or receiver (a link on "
-        "which a peer wanted to send or to receive); message (of an anonymous sender); size (a "
-        "message that was too large).",
+        "which a peer wanted to send or to receive); state (beyond maxStateBytes); message (of an "
+        "anonymous sender); size (a message that was too large).",
         ("vhost", "kind"),
         _denied,
     ),

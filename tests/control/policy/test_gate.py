@@ -10,10 +10,12 @@ import pytest
 
 from router.amqp.message import Message, encode_message
 from router.amqp.performatives import Begin, Close, Open, Source, Target
+from router.amqp.redirects import Redirect
 from router.amqp.sections import Data, Properties
 from router.config.policy_kinds import normal_hostname
 from router.control.policy.gate import CONNECTION_DISALLOWED, peer_of, tenant_named
 from router.core.addresses.access import Access
+from router.core.addresses.redirects import Redirects
 from router.core.addresses.tenants import Tenant
 from router.core.link_routes.route_outlets import LinkRouteRule
 
@@ -132,14 +134,24 @@ def test_the_hostname_is_that_of_the_listener_the_open_or_tls() -> None:
 
 
 def test_a_group_lowers_the_limits_of_a_connection() -> None:
-    settings = {"max_frame_size": 2048, "max_sessions": 3, "max_session_window": 20_480}
+    settings = {
+        "max_frame_size": 2048,
+        "max_sessions": 3,
+        "max_session_window": 20_480,
+        "connection_buffer_bytes": 65_536,
+    }
     router = Policed(vhost("a.com", default={**OPEN, **settings, "management": "none"}))
-    client = router.peer("a.com", max_frame_size=4096)
+    client = router.peer("a.com", max_frame_size=4096, held_limit_bytes=1_000_000)
     (opened,) = [each for each in client.heard if isinstance(each, Open)]
     (begun,) = [each for each in client.heard if isinstance(each, Begin)]
     assert (opened.max_frame_size, opened.channel_max) == (2048, 2)
     assert begun.incoming_window == 10
+    assert client.connection.settings.held_limit_bytes == 65_536
     assert client.connection.settings.management == "none"
+    # another group has the limit of the listener
+    router.apply(vhost("a.com", default=OPEN))
+    other = router.peer("a.com", held_limit_bytes=1_000_000)
+    assert other.connection.settings.held_limit_bytes == 1_000_000
 
 
 def test_a_group_may_raise_the_limits_of_a_listener() -> None:
@@ -263,6 +275,54 @@ def test_a_tenant_has_the_access_of_its_group_too() -> None:
     assert refusal(client.receiver("q")) == ""
     for text in ("a.com/q", "p", "a.com/p", "amqp://a.com/p", "_local/q"):
         assert refusal(client.receiver(text)) == UNAUTHORIZED
+
+
+MOVED = "amqp:connection:redirect"
+
+
+def redirecting(*vhosts: Any, **settings: Any) -> Policed:
+    """Return a router that redirects the hosts b.com, x.org and moved.net."""
+    redirects = Redirects()
+    for name in ("b.com", "x.org", "moved.net"):
+        redirects.add_host(name, Redirect(f"new.{name}", "10.0.0.2", 5672))
+    return Policed(*vhosts, router={"redirects": redirects}, **settings)
+
+
+def test_only_users_of_a_virtual_host_learn_where_it_has_moved() -> None:
+    ada = {"its": group(users=("ada",), **OPEN)}
+    few = group(users=("bob",), remote_hosts=("10.0.0.0/8",), **OPEN)
+    router = redirecting(
+        vhost("a.com", default=OPEN),
+        vhost("b.com", groups={**ada, "few": few}),
+        vhost("y.org", aliases=("*.org",), groups=ada),
+        enable_vhost_name_patterns=True,
+    )
+    for name in ("b.com", "B.com", "x.org"):
+        assert router.peer(name, user="ada").condition() == MOVED
+        assert router.peer(name, user="eve").condition() == LIMITED
+        assert router.peer(name).condition() == LIMITED
+    assert router.peer("b.com", user="bob").condition() == LIMITED
+    # the listener decides to which one its peers belong: not to that of the name
+    assert router.tenant("b.com", user="ada", policy_vhost="a.com").condition() == ""
+    assert router.tenant("a.com", user="ada", policy_vhost="b.com").condition() == ""
+    assert router.tenant("b.com", user="ada", policy_vhost="b.com").condition() == MOVED
+    # a host of no virtual host is nobody's
+    assert router.peer("moved.net", user="eve").condition() == MOVED
+    # whom the policy does not concern is not asked
+    assert router.peer("b.com", is_policed=False).condition() == MOVED
+
+
+def test_the_default_virtual_host_has_no_host_of_its_own() -> None:
+    router = redirecting(vhost("$default", default=OPEN))
+    assert router.peer("b.com").condition() == MOVED
+
+
+def test_a_tenant_of_a_listener_does_not_learn_where_another_has_moved() -> None:
+    router = redirecting(enable_vhost_policy=False)
+    assert router.tenant("b.com").condition() == MOVED
+    assert router.tenant("b.com", policy_vhost="a.com").condition() == ""
+    assert router.tenant("b.com", policy_vhost="B.com.").condition() == MOVED
+    assert router.peer("b.com", policy_vhost="a.com").condition() == MOVED
 
 
 # A new policy.

@@ -116,3 +116,19 @@ def test_the_policy_as_a_whole() -> None:
     assert "no listener lets users log in" in one(reviewed({}, listeners=nameless))
     vhosts = (VhostSettings(hostname="$default", groups={"g": group()}),)
     assert "nobody can manage this router" in one(reviewed({}, vhosts=vhosts))
+
+
+@pytest.mark.parametrize(("names", "warns"), [(("a.com", "a.com"), False), (("a.com", None), True),
+                                              ((), True)])  # fmt: skip
+def test_listeners_that_choose_the_vhost_need_no_default(
+    names: tuple[str | None, ...], warns: bool
+) -> None:
+    listeners = tuple(
+        ListenerSettings(sasl_mechanisms=("PLAIN",), policy_vhost=name) for name in names
+    )
+    listeners += (ListenerSettings(role="inter-router"), ListenerSettings(http=True))
+    vhosts = (VhostSettings(hostname="a.com", groups={"managers": MANAGERS}),)
+    policy = PolicySettings(enable_vhost_policy=True)
+    configuration = Configuration(listeners=listeners, vhosts=vhosts, policy=policy)
+    found = [each.place for each in review(configuration)]
+    assert found == (["policy.defaultVhost"] if warns else [])

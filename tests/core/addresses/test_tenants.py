@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from router.amqp.message import Message, encode_message
-from router.amqp.performatives import Coordinator, Source, Target
+from router.amqp.performatives import Coordinator, Rejected, Source, Target
+from router.amqp.redirects import Redirect
 from router.amqp.sections import Data, Properties
 from router.amqp.types import Symbol
 from router.core.addresses.access import Access
+from router.core.addresses.redirects import Redirects
 from router.core.addresses.tenants import Tenant
 from router.core.link_routes.route_outlets import LinkRouteRule
 
@@ -178,6 +180,89 @@ def test_suspended_links_are_those_of_their_tenant() -> None:
     assert mine.attach is not None
     assert isinstance(mine.attach.target, Target)
     assert mine.attach.target.address == "q"
+
+
+# Redirects.
+
+REDIRECT = "amqp:link:redirect"
+OF_TENANTS = [
+    ("a.com/q", False, "a.com", "q", True),
+    ("/a.com/q", False, "a.com", "q", True),
+    ("a.com", True, "a.com", "q/r", True),
+    ("*.com/q", False, "a.com", "q", True),
+    ("#/q", False, "a.com", "q", True),
+    # that of another tenant, whatever the address is called
+    ("a.com/q", False, "b.com", "q", False),
+    ("a.com/q", False, "b.com", "a.com/q", False),
+    ("a.com/q", False, "b.com", "amqp://a.com/q", False),
+    # separators do not matter to patterns, but to tenants
+    ("a.com/q", False, "a", "com/q", False),
+    ("a.com", True, "a", "com/q", False),
+    ("a/com/q", False, "a.com", "q", False),
+    # that of the addresses outside of all tenants
+    ("q", True, "a.com", "q", False),
+]
+
+
+@pytest.mark.parametrize(("pattern", "is_prefix", "tenant", "address", "is_its"), OF_TENANTS)
+@pytest.mark.parametrize("kind", ["sender", "receiver"])
+def test_redirected_links_of_tenants(
+    pattern: str, is_prefix: bool, tenant: str, address: str, is_its: bool, kind: str
+) -> None:
+    redirects = Redirects()
+    there = Redirect("there", "10.0.0.2", 5672)
+    redirects.add_addresses(is_prefix, pattern, there, senders=True, receivers=True)
+    router = Router(redirects=redirects)
+    link = getattr(client_of(router, tenant), kind)(address)
+    assert (link.detached is not None) is is_its
+    assert redirects.issued["link"] == is_its
+    if is_its:
+        assert condition(link) == REDIRECT
+        # the address is named as the client knows it
+        assert link.detached.error.info["address"] == address
+    else:
+        assert link.attach is not None
+
+
+@pytest.mark.parametrize(("pattern", "is_prefix", "tenant", "address", "is_its"), OF_TENANTS)
+def test_redirected_messages_of_tenants(
+    pattern: str, is_prefix: bool, tenant: str, address: str, is_its: bool
+) -> None:
+    redirects = Redirects()
+    there = Redirect("there", "10.0.0.2", 5672)
+    redirects.add_addresses(is_prefix, pattern, there, senders=True, receivers=False)
+    router = Router(redirects=redirects)
+    client = client_of(router, tenant)
+    receiver = client.receiver(address, credit=5)
+    sending = client.sender(None).send(message_to(address))
+    assert len(receiver.received) == (not is_its)
+    assert redirects.issued["message"] == is_its
+    if is_its:
+        assert isinstance(sending.outcome, Rejected)
+        assert sending.outcome.error is not None
+        assert sending.outcome.error.condition == REDIRECT
+        assert sending.outcome.error.info["address"] == address  # type: ignore[index]
+
+
+def test_a_less_specific_redirect_is_used_instead_of_that_of_another_tenant() -> None:
+    redirects = Redirects()
+    for number, pattern in enumerate(("a.com/q", "*/#")):
+        there = Redirect("there", f"10.0.0.{number}", 5672)
+        redirects.add_addresses(False, pattern, there, senders=True, receivers=True)
+    link = client_of(Router(redirects=redirects), "a").sender("com/q")
+    assert link.detached is not None
+    assert link.detached.error is not None
+    assert link.detached.error.info["network-host"] == "10.0.0.1"  # type: ignore[index]
+
+
+def test_a_redirected_address_of_another_tenant_may_have_a_link_route() -> None:
+    redirects = Redirects()
+    there = Redirect("there", "10.0.0.2", 5672)
+    redirects.add_addresses(False, "a.com/q", there, senders=True, receivers=True)
+    router = Router(redirects=redirects)
+    routed(router, "a/#")
+    assert client_of(router, "a").sender("com/q").attach is None
+    assert router.forwarder.link_routes.links == 1
 
 
 # Link routes.

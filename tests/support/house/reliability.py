@@ -1,4 +1,4 @@
-"""Check the page on failures: each of its rows names tests, and these tests exist.
+"""Check the pages on failures and attacks: each of their rows names tests, and these tests exist.
 
 Tests that any other page names must exist too.
 """
@@ -11,25 +11,29 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-PAGE: Final = "docs/reliability.md"
+PAGES: Final = ("docs/reliability.md", "docs/attacks.md")
 
 _TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
 _RULER = re.compile(r"\|[\s|:-]+\|")
 
 
 def unshown(root: Path) -> list[str]:
-    """Return each row of the page's tables that names no test, or one that is not there."""
+    """Return each row of the pages' tables that names no test, or one that is not there."""
+    return [offence for page in PAGES for offence in _unshown(root, page)]
+
+
+def _unshown(root: Path, page: str) -> list[str]:
     offences = []
-    lines = (root / PAGE).read_text(encoding="utf-8").splitlines()
+    lines = (root / page).read_text(encoding="utf-8").splitlines()
     for number, line in enumerate(lines, 1):
         is_head = number < len(lines) and _RULER.fullmatch(lines[number]) is not None
         if not line.startswith("|") or is_head or _RULER.fullmatch(line):
             continue
         tests = _TEST.findall(line)
         if not tests:
-            offences.append(f"{PAGE}:{number}: names no test")
+            offences.append(f"{page}:{number}: names no test")
         offences += [
-            f"{PAGE}:{number}: there is no {name} in {path}"
+            f"{page}:{number}: there is no {name} in {path}"
             for path, name in tests
             if name not in _tests_of(root / path)
         ]
