@@ -22,7 +22,8 @@ from typing import Final
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from router.amqp.framing import AMQP_HEADER, SASL_FRAME, SASL_HEADER, encode_frame
+from router.amqp.constants import SASL_FRAME
+from router.amqp.framing import AMQP_HEADER, SASL_HEADER, encode_frame
 from router.amqp.message import AmqpValue, Message, Properties, encode_message
 from router.amqp.performatives import (
     Attach,
