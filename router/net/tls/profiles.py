@@ -13,7 +13,7 @@ import attrs
 from router.config.connectors import ConnectorSettings
 from router.config.listeners import ListenerSettings
 from router.config.ssl_profiles import SslProfileSettings
-from router.net.tls.channel import ServerSide, TlsChannel
+from router.net.tls.channel import ServerSide, TlsChannel, reason_of
 from router.net.tls.contexts import ProfileUnusable, client_context, server_context
 
 Stamps = tuple[tuple[str, int, int, int], ...]
@@ -43,6 +43,10 @@ class ServerTls:
     def channel(self) -> TlsChannel:
         """Return the TLS layer of a new connection."""
         return TlsChannel(self.context, allows_plain=self.allows_plain)
+
+    def reason_of(self, error: ssl.SSLError) -> str:
+        """Return why TLS has failed, for operators, from an error of OpenSSL."""
+        return reason_of(error)
 
     def user_of(self, channel: TlsChannel) -> str | None:
         """Return the user that the peer's verified certificate stands for, or None without one."""
