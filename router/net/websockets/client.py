@@ -23,6 +23,7 @@ from router.net.websockets.websocket import (
     OctetStream,
     WebSocket,
     client_web_socket,
+    stream_below_tls,
 )
 
 log = structlog.get_logger("router.connector")
@@ -129,7 +130,8 @@ async def _open(
 def _secured(
     stream: trio.SocketStream, tls: ClientTls, hostname: str
 ) -> trio.SSLStream[trio.SocketStream]:
-    return trio.SSLStream(stream, tls.context, server_hostname=hostname, https_compatible=True)
+    below = stream_below_tls(stream)
+    return trio.SSLStream(below, tls.context, server_hostname=hostname, https_compatible=True)
 
 
 async def _shake_hands(

@@ -29,6 +29,7 @@ from router.net.websockets.websocket import (
     OctetStream,
     WebSocket,
     server_web_socket,
+    stream_below_tls,
 )
 
 log = structlog.get_logger("router.listener")
@@ -80,13 +81,12 @@ class WebSocketPort(AmqpPort):
             log.debug("connection lost before it was served", listener=self.listener.name)
             return
         # the caller closes `stream`
-        own = trio.SocketStream(trio.socket.socket(fileno=stream.socket.detach()))
-        own.socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        sock = trio.socket.socket(fileno=stream.socket.detach())
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        stream_of_web_socket: OctetStream = trio.SocketStream(sock)
         if isinstance(octets, trio.SSLStream):
-            octets.transport_stream = own
-            stream_of_web_socket: OctetStream = octets
-        else:
-            stream_of_web_socket = own
+            octets.transport_stream = stream_below_tls(stream_of_web_socket)
+            stream_of_web_socket = octets
         handshake = HandshakeStream(stream_of_web_socket, head, behind)
         self._connections.start_soon(self._serve, stream_of_web_socket, handshake, head, name)
 

@@ -11,12 +11,14 @@ import trio.testing
 
 from router.net.websockets.websocket import (
     HANDSHAKE_BYTES,
+    SECURED_BYTES,
     HandshakeStream,
     WebSocket,
     WebSocketClosed,
     WebSocketFailed,
     client_web_socket,
     server_web_socket,
+    stream_below_tls,
 )
 
 from support.web_sockets import RawWebSocket
@@ -183,3 +185,14 @@ async def test_a_client_opens_and_is_answered() -> None:
         with pytest.raises(WebSocketClosed):
             await server.receive()
         nursery.cancel_scope.cancel()
+
+
+async def test_few_records_are_received_at_once_below_tls() -> None:
+    near, far = pair()
+    async with near, far:
+        await far.send_all(bytes(2 * SECURED_BYTES))
+        below = stream_below_tls(near)
+        assert len(await below.receive_some()) == SECURED_BYTES
+        assert len(await below.receive_some(10)) == 10
+        await below.send_all(b"x")
+        assert await far.receive_some() == b"x"
