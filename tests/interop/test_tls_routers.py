@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -172,4 +173,65 @@ def test_a_key_may_have_a_password(
     )
     own = profile("own", authority.issue("far.example", common_name="far"), **of(authority))
     far = routers(connecting(near, "inter-router", own))
+    proton.until(lambda: status_of(far)["connectionStatus"] == "SUCCESS", "it is connected")
+
+
+@pytest.mark.parametrize(
+    ("case", "reason"),
+    [
+        ("revoked", "the peer's certificate is refused: certificate revoked"),
+        ("expired", "crlFile has expired, so nobody with such a certificate is let in"),
+    ],
+)
+@pytest.mark.parametrize("upgrade", [False, True], ids=["at once", "upgrade"])
+def test_a_connector_refuses_a_router_by_its_revocation_list(
+    routers: StartRouter,
+    authority: Authority,
+    proton: ProtonPeers,
+    case: str,
+    reason: str,
+    upgrade: bool,
+) -> None:
+    file = authority.issue("localhost")
+    near = routers(listening(authority, "inter-router", file))
+    if case == "revoked":
+        revoked = authority.revoke(file)
+    else:
+        revoked = authority.revoke(next_update=timedelta(hours=-1))
+    own = profile(
+        "own",
+        authority.issue("far.example", common_name="far"),
+        crlFile=str(revoked),
+        **of(authority),
+    )
+    far = routers(connecting(near, "inter-router", own, sslUpgrade=upgrade))
+    proton.until(lambda: far.warnings(reason), "the log says why")
+    status = status_of(far)
+    assert status["connectionStatus"] != "SUCCESS"
+    assert reason in status["lastError"]
+    tool = Tool(near)
+    assert "far" not in {each["container"] for each in tool.query("connection")}
+    tool.close()
+    # until there is another list
+    authority.revoke()
+    proton.until(lambda: status_of(far)["connectionStatus"] == "SUCCESS", "it is connected")
+
+
+def test_who_connects_is_told_of_an_expired_list(
+    routers: StartRouter, authority: Authority, proton: ProtonPeers
+) -> None:
+    expired = authority.revoke(next_update=timedelta(hours=-1))
+    near = routers(
+        listening(authority, "inter-router", authority.issue("localhost")).replace(
+            "uidFormat", f'crlFile = "{expired}"\nuidFormat'
+        )
+    )
+    own = profile("own", authority.issue("far.example", common_name="far"), **of(authority))
+    far = routers(connecting(near, "inter-router", own))
+    proton.until(lambda: status_of(far)["lastError"], "it is refused")
+    proton.until(
+        lambda: near.warnings("the revocation list of its authority in crlFile has expired"),
+        "the log says why",
+    )
+    authority.revoke()
     proton.until(lambda: status_of(far)["connectionStatus"] == "SUCCESS", "it is connected")

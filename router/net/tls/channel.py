@@ -46,6 +46,14 @@ _REASONS: Final = (
     ("CERTIFICATE_REQUIRED", "the peer requires a certificate (alert certificate_required)"),
     ("PROTOCOL_VERSION", "the peer supports none of the allowed TLS versions"),
 )
+# Codes of OpenSSL for revocation lists that cannot be used; its own texts do not say what to do.
+_CRL_REASONS: Final = {
+    3: "crlFile has no revocation list of the authority that signed it (unable to get certificate "
+    "CRL)",
+    11: "the revocation list of its authority in crlFile is not valid yet (CRL is not yet valid)",
+    12: "the revocation list of its authority in crlFile has expired, so nobody with such a "
+    "certificate is let in until there is a new one (CRL has expired)",
+}
 
 
 class TlsFailed(Exception):
@@ -311,7 +319,8 @@ class TlsChannel:
 def reason_of(error: ssl.SSLError) -> str:
     """Return a reason for operators, from an error of OpenSSL."""
     if isinstance(error, ssl.SSLCertVerificationError):
-        return f"the peer's certificate is refused: {error.verify_message}"
+        reason = _CRL_REASONS.get(error.verify_code, error.verify_message)
+        return f"the peer's certificate is refused: {reason}"
     text = _reason(error)
     for part, meaning in _REASONS:
         if part in text:

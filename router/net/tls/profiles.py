@@ -150,19 +150,33 @@ def renewed_client_tls(
     return load_client_tls(connector, profile)
 
 
-def certificate_expiries(profiles: Iterable[SslProfileSettings]) -> Mapping[str, float]:
-    """Return when the profiles' certificates expire, by profile, in seconds since 1970.
+@attrs.frozen
+class Expiries:
+    """When certificates and revocation lists expire, by profile, in seconds since 1970."""
+
+    certificates: Mapping[str, float] = attrs.Factory(dict)
+    lists: Mapping[str, float] = attrs.Factory(dict)
+
+
+def expiries_of(profiles: Iterable[SslProfileSettings]) -> Expiries:
+    """Return when the profiles' certificates and revocation lists expire.
 
     Files that cannot be used are left out. Reads files, so call this in a thread.
     """
-    from router.net.tls.certificates import own_certificate
+    from router.net.tls.certificates import crl_expiry, own_certificate
 
-    found = {}
+    certificates, lists = {}, {}
     for profile in profiles:
+        name = str(profile.name)
         if profile.cert_file is not None:
             with contextlib.suppress(ProfileUnusable):
-                found[str(profile.name)] = own_certificate(profile.cert_file).expires_at
-    return found
+                certificates[name] = own_certificate(profile.cert_file).expires_at
+        if profile.crl_file is not None:
+            with contextlib.suppress(ProfileUnusable):
+                at = crl_expiry(profile.crl_file)
+                if at is not None:
+                    lists[name] = at
+    return Expiries(certificates, lists)
 
 
 def stamps_of(profiles: Iterable[SslProfileSettings]) -> Stamps:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -347,3 +348,37 @@ def test_no_octets_have_another_effect(
         both.deliver(both.server, (b"\x16\x03\x03" if is_tls else b"") + octets)
     with contextlib.suppress(TlsFailed):
         both.deliver(both.client, octets)
+
+
+@pytest.mark.parametrize(
+    ("case", "reason"),
+    [
+        ("revoked", "the peer's certificate is refused: certificate revoked"),
+        ("expired", "has expired, so nobody with such a certificate is let in until there is a new"),
+        ("early", "is not valid yet"),
+        ("other", "crlFile has no revocation list of the authority that signed it"),
+    ],
+)
+def test_a_client_looks_at_its_revocation_list(
+    tmp_path: Path, authority: Authority, case: str, reason: str
+) -> None:
+    server = authority.profile()
+    assert server.cert_file is not None
+    lists = {
+        "revoked": lambda: authority.revoke(server.cert_file, name=case),  # type: ignore[arg-type]
+        "expired": lambda: authority.revoke(next_update=timedelta(days=-1), name=case),
+        "early": lambda: authority.revoke(
+            begins=timedelta(days=1), next_update=timedelta(days=2), name=case
+        ),
+        "other": lambda: Authority(tmp_path).revoke(),
+    }
+    client = SslProfileSettings(
+        name="client", ca_cert_file=authority.ca_file, crl_file=lists[case]()
+    )
+    both = Ends(
+        TlsChannel(client_context(client, verify_hostname=True), server_hostname="localhost"),
+        TlsChannel(server_context(server)),
+    )
+    with pytest.raises(TlsFailed, match=reason) as caught:
+        both.pass_on()
+    assert caught.value.is_refusal
