@@ -324,7 +324,7 @@ EXCHANGES: Final = View(
 # A certificate that expires within two weeks should be replaced now. Revocation lists are replaced
 # more often, so the time for them is shorter.
 _SOON_S: Final = 14 * 86400
-_LIST_SOON_S: Final = 86400
+_LIST_SOON_S: Final = 12 * 3600
 
 
 def _expires_soon(seconds: object) -> bool:
