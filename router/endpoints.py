@@ -156,9 +156,7 @@ class Endpoints:
             if wanted.claims:
                 prepared.claims = await trio.to_thread.run_sync(load_all, wanted)
             if prepared.profiles:
-                prepared.expiries = await trio.to_thread.run_sync(
-                    expiries_of, wanted.ssl_profiles
-                )
+                prepared.expiries = await trio.to_thread.run_sync(expiries_of, wanted.ssl_profiles)
         except BaseException:
             prepared.discard()
             raise

@@ -59,9 +59,7 @@ def _parts(certificate: x509.Certificate, letter: str) -> list[str]:
     return [str(found[0].value)] if found else []
 
 
-_CRL: Final = re.compile(
-    rb"-----BEGIN X509 CRL-----.*?-----END X509 CRL-----", re.DOTALL
-)
+_CRL: Final = re.compile(rb"-----BEGIN X509 CRL-----.*?-----END X509 CRL-----", re.DOTALL)
 # What the library raises for a certificate that it cannot read.
 _NO_CERTIFICATE: Final = (
     ValueError,

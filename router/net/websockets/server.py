@@ -23,6 +23,7 @@ from router.net.tls.channel import Security
 from router.net.tls.profiles import ServerTls
 from router.net.websockets.bridge import run_over, socket_pair
 from router.net.websockets.origins import origin_objection
+from router.net.websockets.requests import request_objection
 from router.net.websockets.subprotocols import ALLOWED, choose
 from router.net.websockets.websocket import (
     HandshakeStream,
@@ -124,6 +125,10 @@ class WebSocketPort(AmqpPort):
         request = await web_socket.request()
         if request is None:
             self._log_refused(name, web_socket.mistake or "the connection is lost")
+            return None
+        objection = request_objection(head)
+        if objection is not None:
+            await self._refuse(web_socket, request, name, 400, objection)
             return None
         origins = [value for key, value in request.headers if key == b"origin"]
         host = _HOST.search(head)

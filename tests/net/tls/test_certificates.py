@@ -143,7 +143,9 @@ def test_the_first_list_that_expires_counts(tmp_path: Path) -> None:
     at = crl_expiry(file)
     assert at is not None
     assert 8.9 * 86400 < at - time.time() < 9.1 * 86400
-    file.write_bytes(file.read_bytes() + other.revoke(next_update=dt.timedelta(days=-2)).read_bytes())
+    file.write_bytes(
+        file.read_bytes() + other.revoke(next_update=dt.timedelta(days=-2)).read_bytes()
+    )
     # the file has changed, and is read anew
     at = crl_expiry(file)
     assert at is not None

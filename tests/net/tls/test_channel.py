@@ -354,7 +354,10 @@ def test_no_octets_have_another_effect(
     ("case", "reason"),
     [
         ("revoked", "the peer's certificate is refused: certificate revoked"),
-        ("expired", "has expired, so nobody with such a certificate is let in until there is a new"),
+        (
+            "expired",
+            "has expired, so nobody with such a certificate is let in until there is a new",
+        ),
         ("early", "is not valid yet"),
         ("other", "crlFile has no revocation list of the authority that signed it"),
     ],

@@ -145,9 +145,7 @@ def test_every_file_counts(authority: Authority, tmp_path: Path) -> None:
 def test_expiries_of_what_can_be_read(authority: Authority, tmp_path: Path) -> None:
     profiles = [
         authority.profile(crl_file=authority.revoke()),
-        authority.profile(
-            "broken", cert_file=tmp_path / "missing", crl_file=tmp_path / "missing"
-        ),
+        authority.profile("broken", cert_file=tmp_path / "missing", crl_file=tmp_path / "missing"),
         SslProfileSettings(name="client"),
     ]
     found = expiries_of(profiles)
