@@ -56,8 +56,8 @@ class Authority:
     ) -> Path:
         """Write the list of revoked certificates anew, with those of these files, and return it.
 
-        The list is valid from `begins` to `next_update` from now, both of which may be negative. All
-        lists of one name are one file.
+        The list is valid from `begins` to `next_update` from now, both of which may be negative.
+        All lists of one name are one file.
         """
         now = datetime.now(UTC)
         key = load_pem_private_key(self.ca.private_key_pem.bytes(), None)
