@@ -365,12 +365,16 @@ class _ImpatientStream:
         admitted: Admitted,
     ) -> None:
         self.socket = stream.socket
-        self.send_eof = stream.send_eof
+        self._send_eof = stream.send_eof
         # the stream itself, or TLS on it
         self._stream = octets
         self._head = head.octets
-        self._behind = head.behind
-        self._left = BEHIND_BYTES
+        # no answer needs a body, and Hypercorn may stumble over what follows the head
+        may_change_protocol = head.kind is RequestKind.OTHER
+        self._behind = head.behind if may_change_protocol else b""
+        self._left = BEHIND_BYTES if may_change_protocol else 0
+        # Hypercorn may send the end while the application sends its answer
+        self._sending = trio.Lock()
         self._closed = trio.Event()
         self._admitted = admitted
 
@@ -389,6 +393,10 @@ class _ImpatientStream:
         self._left = max(0, self._left - len(received))
         return received
 
+    async def send_eof(self) -> None:
+        async with self._sending:
+            await self._send_eof()
+
     async def aclose(self) -> None:
         self._closed.set()
         await self._stream.aclose()
@@ -396,7 +404,8 @@ class _ImpatientStream:
     async def send_all(self, data: bytes) -> None:
         self._admitted.answer_made()
         with trio.move_on_after(READ_TIMEOUT_S) as waiting:
-            await self._stream.send_all(data)
+            async with self._sending:
+                await self._stream.send_all(data)
         if waiting.cancelled_caught:
             self._closed.set()
             await trio.aclose_forcefully(self._stream)

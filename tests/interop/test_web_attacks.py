@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
+import threading
 from collections.abc import Iterator
 
 import attrs
 import pytest
 from proton import Message
 
+from router.amqp.framing import AMQP_HEADER, encode_frame
+from router.amqp.performatives import Open
+
+from support.memory import resident_bytes
 from support.proton_peers import ProtonPeers
 from support.rhea_peers import RheaPeer
 from support.routers import RouterProcess, running_router
@@ -172,3 +178,117 @@ def test_no_header_writes_into_the_log_what_it_likes(
     added = web.log_text()[before:]
     assert all(c.isprintable() or c == "\n" for c in added)
     assert not any(line.lstrip().startswith("2030") for line in added.splitlines())
+
+
+def masked(first: int, payload: bytes = b"", length: bytes | None = None) -> bytes:
+    """Return a frame whose mask is zero; `length` may say something else than is true."""
+    if length is None:
+        assert len(payload) < 126
+        length = bytes([0x80 | len(payload)])
+    return bytes([first]) + length + bytes(4) + payload
+
+
+OPENING = AMQP_HEADER + encode_frame(0, Open(container_id="attacker"))
+FRAMES = {
+    "fragmented ping": (masked(0x09), 1002),
+    "fragmented close": (masked(0x08), 1002),
+    "long ping": (masked(0x89, bytes(126), b"\xfe\x00\x7e"), 1002),
+    "reserved bits": (masked(0xF2, b"x"), 1002),
+    "reserved opcode": (masked(0x83, b"x"), 1002),
+    "reserved control": (masked(0x8B), 1002),
+    "part of nothing": (masked(0x80, b"x"), 1002),
+    "message in a message": (masked(0x02, b"x") + masked(0x82, b"x"), 1002),
+    "length of 63 bits and more": (masked(0x82, b"x", b"\xff" + b"\xff" * 8), 1002),
+    "long form of a short length": (masked(0x82, b"x", b"\xfe\x00\x01"), 1002),
+    "no mask": (b"\x82\x01x", 1002),
+    "text": (masked(0x81, b"x"), 1003),
+    "close of one octet": (masked(0x88, b"x"), 1002),
+    "reserved close code": (masked(0x88, b"\x03\xed"), 1002),
+    "close reason that is no text": (masked(0x88, b"\x03\xe8\xff\xfe"), 1007),
+}
+
+
+def close_of(sock: socket.socket) -> int:
+    """Return the router's close code, after which its stream has to end."""
+    found = b""
+    while more := sock.recv(65536):
+        found += more
+    at = found.rindex(b"\x88")
+    assert at + 2 + found[at + 1] == len(found), found
+    return int.from_bytes(found[at + 2 : at + 4])
+
+
+def dialled(web: RouterProcess) -> socket.socket:
+    """Return the socket of an open WebSocket."""
+    sock = socket.create_connection(("127.0.0.1", web.http_addresses[0][1]), PATIENCE_S)
+    sock.sendall(request())
+    found = b""
+    while b"\r\n\r\n" not in found:
+        found += sock.recv(65536)
+    assert found.startswith(b"HTTP/1.1 101 ")
+    return sock
+
+
+@pytest.mark.parametrize(("octets", "code"), FRAMES.values(), ids=FRAMES)
+@pytest.mark.parametrize("opens", [False, True], ids=["before the open", "after the open"])
+def test_bad_frames_end_their_connection_alone(
+    web: RouterProcess, bystander: Bystander, octets: bytes, code: int, opens: bool
+) -> None:
+    with dialled(web) as sock:
+        if opens:
+            sock.sendall(masked(0x82, OPENING))
+        sock.sendall(octets)
+        assert close_of(sock) == code
+    bystander.goes_on()
+
+
+FLOODS = {
+    "empty messages": (b"", masked(0x82)),
+    "empty parts": (masked(0x02), masked(0x00)),
+    "pongs": (b"", masked(0x8A)),
+    "pings": (b"", masked(0x89, b"x" * 125)),
+}
+
+
+@pytest.mark.parametrize(("first", "octets"), FLOODS.values(), ids=FLOODS)
+@pytest.mark.parametrize("opens", [False, True], ids=["before the open", "after the open"])
+def test_floods_of_frames_disturb_nobody(
+    web: RouterProcess, bystander: Bystander, first: bytes, octets: bytes, opens: bool
+) -> None:
+    flood = octets * (1_000_000 // len(octets))
+    ended = threading.Event()
+    with dialled(web) as sock:
+        if opens:
+            sock.sendall(masked(0x82, OPENING))
+        sock.sendall(first)
+
+        def attack() -> None:
+            with contextlib.suppress(OSError):
+                while not ended.is_set():
+                    sock.sendall(flood)
+
+        attacking = threading.Thread(target=attack)
+        attacking.start()
+        try:
+            for _ in range(20):
+                bystander.goes_on()
+        finally:
+            ended.set()
+            sock.shutdown(socket.SHUT_RDWR)
+            attacking.join()
+    bystander.goes_on()
+
+
+def test_a_frame_that_says_it_is_huge_takes_no_memory(
+    web: RouterProcess, bystander: Bystander
+) -> None:
+    before = resident_bytes(web.pid)
+    socks = [dialled(web) for _ in range(20)]
+    for sock in socks:
+        # 2**62 octets, of which few come
+        sock.sendall(masked(0x82, OPENING, b"\xff\x40" + bytes(7)))
+        assert sock.recv(65536)
+    assert resident_bytes(web.pid) - before < 50_000_000
+    bystander.goes_on()
+    for sock in socks:
+        sock.close()
