@@ -6,6 +6,7 @@ import signal
 import subprocess
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -275,6 +276,10 @@ def test_certificates_of_both_routers_are_replaced_under_traffic(
         """Return whether so many messages have been sent and are settled."""
         return len(sender.sent) >= count and all(each.is_settled for each in sender.sent[:count])
 
+    def reloaded(count: int) -> bool:
+        logs = [each.log_text() for each in (near, far)]
+        return all(each.count("configuration reloaded") == count for each in logs)
+
     def unsettled() -> int:
         return sum(not each.is_settled for each in sender.sent[-50:])
 
@@ -307,13 +312,8 @@ def test_certificates_of_both_routers_are_replaced_under_traffic(
             file.write_bytes(octets)
         for router in (near, far):
             router.process.send_signal(signal.SIGHUP)
-        goes_on(
-            lambda count=count: all(
-                each.log_text().count("configuration reloaded") == count for each in (near, far)
-            )
-        )
-        sent = len(sender.sent)
-        goes_on(lambda sent=sent: settled(sent + 100))
+        goes_on(partial(reloaded, count))
+        goes_on(partial(settled, len(sender.sent) + 100))
     proton.until(sender.all_settled, "all is settled")
     assert set(sender.outcomes) == {"accepted"}
     assert receiver.bodies() == list(range(len(sender.sent)))

@@ -84,9 +84,10 @@ class WebSocketPort(AmqpPort):
         # the caller closes `stream`
         sock = trio.socket.socket(fileno=stream.socket.detach())
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        stream_of_web_socket: OctetStream = trio.SocketStream(sock)
+        own = trio.SocketStream(sock)
+        stream_of_web_socket: OctetStream = own
         if isinstance(octets, trio.SSLStream):
-            octets.transport_stream = stream_below_tls(stream_of_web_socket)
+            octets.transport_stream = stream_below_tls(own)
             stream_of_web_socket = octets
         handshake = HandshakeStream(stream_of_web_socket, head, behind)
         self._connections.start_soon(self._serve, stream_of_web_socket, handshake, head, name)
