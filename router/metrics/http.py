@@ -105,11 +105,10 @@ class WebSockets(Protocol):
 
 
 class ListenerTls(Protocol):
-    """Interface of the TLS of a listener, with the context for its next connection."""
+    """Interface of the TLS of a listener."""
 
-    @property
-    def context(self) -> ssl.SSLContext:
-        """Return the context for the next connection."""
+    def stream(self, stream: trio.SocketStream) -> trio.SSLStream[trio.SocketStream]:
+        """Return TLS on a new connection."""
 
     def reason_of(self, error: ssl.SSLError) -> str:
         """Return why TLS has failed, for operators."""
@@ -260,8 +259,8 @@ class HttpListener:
         reader: Incoming = stream
         tls = self.tls
         if tls is not None:
-            octets = trio.SSLStream(stream, tls.context, server_side=True, https_compatible=True)
-            reader = TlsReader(octets)
+            octets = secured = tls.stream(stream)
+            reader = TlsReader(secured)
         head = await self._half_requests.read(reader, IDLE_S, host)
         if isinstance(reader, TlsReader) and reader.error is not None and tls is not None:
             self._log_refused(host, port, f"TLS failed: {tls.reason_of(reader.error)}")

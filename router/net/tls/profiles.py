@@ -6,7 +6,7 @@ import contextlib
 import ssl
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import attrs
 
@@ -15,6 +15,9 @@ from router.config.listeners import ListenerSettings
 from router.config.ssl_profiles import SslProfileSettings
 from router.net.tls.channel import ServerSide, TlsChannel, reason_of
 from router.net.tls.contexts import ProfileUnusable, client_context, server_context
+
+if TYPE_CHECKING:
+    import trio
 
 Stamps = tuple[tuple[str, int, int, int], ...]
 """Path, modification time in nanoseconds, size and inode of each file."""
@@ -43,6 +46,16 @@ class ServerTls:
     def channel(self) -> TlsChannel:
         """Return the TLS layer of a new connection."""
         return TlsChannel(self.context, allows_plain=self.allows_plain)
+
+    def stream(self, stream: trio.SocketStream) -> trio.SSLStream[trio.SocketStream]:
+        """Return TLS on a new connection of an HTTP listener."""
+        # only here: `trioute check` needs neither
+        import trio
+
+        from router.net.tls.streams import stream_below_tls
+
+        below = stream_below_tls(stream)
+        return trio.SSLStream(below, self.context, server_side=True, https_compatible=True)
 
     def reason_of(self, error: ssl.SSLError) -> str:
         """Return why TLS has failed, for operators, from an error of OpenSSL."""

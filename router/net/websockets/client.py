@@ -16,6 +16,7 @@ from router.net.endpoints import endpoint_name
 from router.net.router_pump import RouterPump
 from router.net.tls.channel import Security, reason_of
 from router.net.tls.profiles import ClientTls
+from router.net.tls.streams import stream_below_tls
 from router.net.websockets.bridge import run_over, socket_pair
 from router.net.websockets.subprotocols import AMQP
 from router.net.websockets.websocket import (
@@ -23,7 +24,6 @@ from router.net.websockets.websocket import (
     OctetStream,
     WebSocket,
     client_web_socket,
-    stream_below_tls,
 )
 
 log = structlog.get_logger("router.connector")

@@ -21,6 +21,7 @@ from router.net.router_hub import RouterHub
 from router.net.router_pump import RouterPump
 from router.net.tls.channel import Security
 from router.net.tls.profiles import ServerTls
+from router.net.tls.streams import stream_below_tls
 from router.net.websockets.bridge import run_over, socket_pair
 from router.net.websockets.origins import origin_objection
 from router.net.websockets.requests import request_objection
@@ -30,7 +31,6 @@ from router.net.websockets.websocket import (
     OctetStream,
     WebSocket,
     server_web_socket,
-    stream_below_tls,
 )
 
 log = structlog.get_logger("router.listener")

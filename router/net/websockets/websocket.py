@@ -8,7 +8,7 @@ the size of a message nor the number of its pieces matters.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator, Sequence
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import attrs
 import trio
@@ -27,8 +27,6 @@ from wsproto.utilities import LocalProtocolError, RemoteProtocolError
 # frame has 6 octets, and takes 8 microseconds.
 RECEIVED_BYTES: Final = 64 * 1024
 LEAN_BYTES: Final = 1024
-# Octets received at once below TLS. Many changes of keys fit into more, and take long.
-SECURED_BYTES: Final = 8 * 1024
 # Most octets received before the WebSocket is open.
 HANDSHAKE_BYTES: Final = 64 * 1024
 # How long the other side may take to read our close, and to answer it.
@@ -51,30 +49,6 @@ class WebSocketFailed(Exception):
 
 class WebSocketClosed(Exception):
     """End of a WebSocket, in order or not."""
-
-
-class _StreamBelowTls:
-    """Connected stream that receives a few records at a time; it has what `trio.SSLStream` uses.
-
-    A record that changes the keys costs as much as a kilobyte of data, but has 27 octets. Whatever
-    a peer sends, other tasks run after a few hundred of them.
-    """
-
-    def __init__(self, stream: trio.SocketStream) -> None:
-        self.socket = stream.socket
-        self._receive = stream.receive_some
-        self.send_all = stream.send_all
-        self.wait_send_all_might_not_block = stream.wait_send_all_might_not_block
-        self.aclose = stream.aclose
-
-    async def receive_some(self, max_bytes: int | None = None) -> bytes:
-        """Return the next octets."""
-        return await self._receive(min(SECURED_BYTES, max_bytes or SECURED_BYTES))
-
-
-def stream_below_tls(stream: trio.SocketStream) -> trio.SocketStream:
-    """Return a stream for TLS that receives a few records at a time."""
-    return cast(trio.SocketStream, _StreamBelowTls(stream))
 
 
 class Pace:

@@ -13,7 +13,6 @@ from router.net.websockets.websocket import (
     HANDSHAKE_BYTES,
     LEAN_BYTES,
     RECEIVED_BYTES,
-    SECURED_BYTES,
     HandshakeStream,
     Pace,
     WebSocket,
@@ -21,7 +20,6 @@ from router.net.websockets.websocket import (
     WebSocketFailed,
     client_web_socket,
     server_web_socket,
-    stream_below_tls,
 )
 
 from support.web_sockets import RawWebSocket
@@ -190,17 +188,6 @@ async def test_a_client_opens_and_is_answered() -> None:
         nursery.cancel_scope.cancel()
 
 
-async def test_few_records_are_received_at_once_below_tls() -> None:
-    near, far = pair()
-    async with near, far:
-        await far.send_all(bytes(2 * SECURED_BYTES))
-        below = stream_below_tls(near)
-        assert len(await below.receive_some()) == SECURED_BYTES
-        assert len(await below.receive_some(10)) == 10
-        await below.send_all(b"x")
-        assert await far.receive_some() == b"x"
-
-
 EMPTY = {
     "binary": b"\x82\x80\0\0\0\0",
     "parts": b"\0\x80\0\0\0\0",
@@ -235,7 +222,8 @@ async def test_frames_without_data_are_taken_a_few_at_a_time(frame: bytes) -> No
         await client.stream.send_all(b"\x80" if frame == EMPTY["parts"] else b"\x82")
         await client.stream.send_all(b"\x81\0\0\0\0x")
         assert await server.receive() == b"x"
-        assert turns >= count * len(frame) // LEAN_BYTES
+        # once for each piece, but for the first ones and the last
+        assert turns >= count * len(frame) // (2 * LEAN_BYTES)
         nursery.cancel_scope.cancel()
 
 
