@@ -41,7 +41,7 @@ from router.net.listeners import (
 from router.net.redirect_chain import place_of, redirect_objection
 from router.net.router_hub import RouterHub
 from router.net.tls.contexts import ProfileUnusable
-from router.net.tls.profiles import ServerTls, certificate_expiries, renewed_server_tls
+from router.net.tls.profiles import Expiries, ServerTls, expiries_of, renewed_server_tls
 from router.running_listeners import RunningListener, handed_over, port_of, reread
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Prepared:
     # listeners whose TLS has changed
     secured: list[tuple[RunningListener, ServerTls]] = attrs.Factory(list)
     profiles: Mapping[str, SslProfileSettings] = attrs.Factory(dict)
-    expiries: Mapping[str, float] = attrs.Factory(dict)
+    expiries: Expiries = attrs.Factory(Expiries)
     proxies: Mapping[str, ProxyProfileSettings] = attrs.Factory(dict)
     claims: Mapping[str, LoadedClaims] = attrs.Factory(dict)
     connectors: tuple[ConnectorSettings, ...] = ()
@@ -156,9 +156,7 @@ class Endpoints:
             if wanted.claims:
                 prepared.claims = await trio.to_thread.run_sync(load_all, wanted)
             if prepared.profiles:
-                prepared.expiries = await trio.to_thread.run_sync(
-                    certificate_expiries, wanted.ssl_profiles
-                )
+                prepared.expiries = await trio.to_thread.run_sync(expiries_of, wanted.ssl_profiles)
         except BaseException:
             prepared.discard()
             raise
@@ -224,7 +222,7 @@ class Endpoints:
         renew(self._hub.claims, prepared.claims)
         self.profiles = prepared.profiles
         self.proxies = prepared.proxies
-        self._hub.certificate_expiries = prepared.expiries
+        self._note(prepared.expiries)
         self.listeners = prepared.listeners
         self._connect(prepared.connectors)
 
@@ -257,9 +255,14 @@ class Endpoints:
             # another configuration may have come meanwhile
             if tls is not None and tls is not before and standing.tls is before:
                 standing.renew_tls(tls)
-        expiries = await trio.to_thread.run_sync(certificate_expiries, list(profiles.values()))
+        expiries = await trio.to_thread.run_sync(expiries_of, list(profiles.values()))
         if profiles is self.profiles:
-            self._hub.certificate_expiries = expiries
+            self._note(expiries)
+
+    def _note(self, expiries: Expiries) -> None:
+        """Show in metrics and management when certificates and revocation lists expire."""
+        self._hub.certificate_expiries = expiries.certificates
+        self._hub.crl_expiries = expiries.lists
 
     def _begin(self, standing: RunningListener) -> None:
         assert self._nurseries is not None

@@ -159,7 +159,8 @@ def _sources(event: EventDict) -> Iterator[tuple[Source, int]]:
     nearest: Source = tuple(
         (name, event[name]) for name in ("connection", "connector", "listener") if name in event
     )
-    if "connection" in event and peer is not None:
+    # one peer at a listener takes no room from another
+    if peer is not None and ("connection" in event or "listener" in event):
         nearest += (("peer", peer),)
     if nearest:
         yield nearest, 1

@@ -141,6 +141,14 @@ def test_endpoints_are_sources_too(floods: LogRateLimiter, name: str) -> None:
     assert summary.facts == {"like": "e", "count": 1000 - BURST, "in_s": 0.0, name: "one"}
 
 
+def test_peers_at_a_listener_have_room_of_their_own(floods: LogRateLimiter) -> None:
+    assert passed(floods, 1000, listener="web", peer="10.0.0.1:5001") == BURST
+    assert passed(floods, BURST, listener="web", peer="10.0.0.2:5001") == BURST
+    (summary,) = floods.take_summaries()
+    assert summary.facts["peer"] == "10.0.0.1:5001"
+    assert summary.facts["listener"] == "web"
+
+
 def test_what_no_peer_causes_is_not_limited(floods: LogRateLimiter) -> None:
     assert passed(floods, 10_000) == 10_000
     assert floods.take_summaries() == []

@@ -55,9 +55,11 @@ def octets(value: object) -> str:
 
 
 def duration(value: object) -> str:
-    """Return a number of seconds as a duration: 0:05, 1:02:03, 3d 04:05:06."""
+    """Return a number of seconds as a duration: 0:05, 1:02:03, 3d 04:05:06, -1:30."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return text(value)
+    if value <= -1:
+        return f"-{duration(-value)}"
     minutes, seconds = divmod(int(value), 60)
     hours, minutes = divmod(minutes, 60)
     if value >= _DAY_S:

@@ -321,12 +321,18 @@ EXCHANGES: Final = View(
     counters=(("in/s", "receivedCount"), ("dropped/s", "droppedCount")),
 )
 
-# A certificate that expires within two weeks should be replaced now.
+# A certificate that expires within two weeks should be replaced now. Revocation lists are replaced
+# more often, so the time for them is shorter.
 _SOON_S: Final = 14 * 86400
+_LIST_SOON_S: Final = 12 * 3600
 
 
 def _expires_soon(seconds: object) -> bool:
     return isinstance(seconds, int) and seconds < _SOON_S
+
+
+def _list_expires_soon(seconds: object) -> bool:
+    return isinstance(seconds, int) and seconds < _LIST_SOON_S
 
 
 CERTIFICATES: Final = View(
@@ -338,6 +344,8 @@ CERTIFICATES: Final = View(
         columns.text("file", "certFile", rank=2),
         columns.word("expires", "certificateExpires"),
         columns.time("in", "certificateSeconds", alarming=_expires_soon),
+        columns.word("CRL expires", "crlExpires", rank=3),
+        columns.time("CRL in", "crlSeconds", rank=3, alarming=_list_expires_soon),
     ),
     "There are no TLS profiles.",
 )

@@ -209,6 +209,10 @@ class RouterInternals(Protocol):
     def certificate_expiries(self) -> Mapping[str, float]:
         """Return when the certificates of TLS profiles expire, in seconds since 1970."""
 
+    @property
+    def crl_expiries(self) -> Mapping[str, float]:
+        """Return when the revocation lists of TLS profiles expire, in seconds since 1970."""
+
     def begin_turn(self) -> None:
         """Begin a turn; call this before any work that belongs to the turn."""
 

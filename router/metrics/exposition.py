@@ -105,6 +105,7 @@ class RouterCollector:
         reading.plugins = self.plugins()
         reading.policy = self.policy()
         reading.certificate_expiries = self.observed.certificate_expiries
+        reading.crl_expiries = self.observed.crl_expiries
         for reason, account in self.accounts.items():
             reading.memory[reason] = account()
         reading.is_ready = not self.readiness.reasons()

@@ -13,7 +13,6 @@ import resource
 import ssl
 import sys
 from collections.abc import Awaitable, Callable, Mapping
-from http import HTTPStatus
 from typing import Any, Final, Protocol
 
 import attrs
@@ -27,11 +26,27 @@ from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.typing import ConnectionState
 
 from router.metrics.admission import Admission, Admitted
+from router.metrics.answers import (
+    BUSY,
+    READ_TIMEOUT_S,
+    UNFINISHED,
+    Answer,
+    Headers,
+    OctetStream,
+    say_at_once,
+    text_answer,
+)
 from router.metrics.exposition import Exposition
+from router.metrics.other_protocols import (
+    TlsReader,
+    peer_name,
+    protocol_answer,
+    protocol_objection,
+)
 from router.metrics.readiness import Readiness
 from router.metrics.request_heads import (
     MAX_HEAD_BYTES,
-    MAX_HEAD_LINES,
+    Incoming,
     IncompleteReason,
     PendingHeads,
     RequestHead,
@@ -58,9 +73,8 @@ IDLE_S: Final = 5.0
 # Maximum number of octets read after a request's head: no request here needs a body, and in HTTP/2
 # few octets can cause much work.
 BEHIND_BYTES: Final = 4096
-# Maximum time to make an answer, and then for the client to read it.
+# Maximum time to make an answer.
 ANSWER_TIMEOUT_S: Final = 10.0
-READ_TIMEOUT_S: Final = 5.0
 # A connection serves one request, so nothing on it can last longer than this.
 LIFE_S: Final = IDLE_S + ANSWER_TIMEOUT_S + READ_TIMEOUT_S
 # How long a connection stays open that was answered before its whole request had arrived; at most
@@ -70,21 +84,15 @@ LINGERING_PART: Final = 2
 # Maximum time for answers in progress when the listener stops.
 GRACE_S: Final = 1.0
 
-_TEXT: Final = "text/plain; charset=utf-8"
 _JSON: Final = "application/json"
 _METHODS: Final = ("GET", "HEAD")
 
-Headers = list[tuple[bytes, bytes]]
 Handler = Callable[[trio.SocketStream], Awaitable[object]]
 Room = Callable[[], Awaitable[int]]
 # Function that accepts connections until cancelled. It serves each one in the nursery as soon as
 # there is room, and then closes it. At most the given number of connections wait for room; others
 # are sent the given octets.
 Accept = Callable[[Handler, trio.Nursery, Room, int, bytes], Awaitable[None]]
-
-
-OctetStream = trio.SocketStream | trio.SSLStream[trio.SocketStream]
-"""Connection of a client, or TLS on it."""
 
 
 class WebSockets(Protocol):
@@ -97,55 +105,13 @@ class WebSockets(Protocol):
 
 
 class ListenerTls(Protocol):
-    """Interface of the TLS of a listener, with the context for its next connection."""
+    """Interface of the TLS of a listener."""
 
-    @property
-    def context(self) -> ssl.SSLContext:
-        """Return the context for the next connection."""
+    def stream(self, stream: trio.SocketStream) -> trio.SSLStream[trio.SocketStream]:
+        """Return TLS on a new connection."""
 
-
-@attrs.frozen
-class Answer:
-    """Response to an HTTP request."""
-
-    status: int
-    content_type: str
-    body: bytes
-    headers: Mapping[str, str] = attrs.Factory(dict)
-
-    def http_headers(self) -> Headers:
-        """Return all headers, in the form of ASGI."""
-        headers = {
-            "content-type": self.content_type,
-            "content-length": str(len(self.body)),
-            "cache-control": "no-store",
-            **self.headers,
-        }
-        return [
-            (name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()
-        ]
-
-    def http_octets(self, is_head: bool) -> bytes:
-        """Return the whole response, for a connection that is not passed to Hypercorn."""
-        lines = [f"HTTP/1.1 {self.status} {HTTPStatus(self.status).phrase}".encode()]
-        lines += [name + b": " + value for name, value in self.http_headers()]
-        lines += [b"connection: close", b"", b"" if is_head else self.body]
-        return b"\r\n".join(lines)
-
-
-def _said(status: int, text: str, **headers: str) -> Answer:
-    return Answer(status, _TEXT, f"{text}\n".encode(), headers)
-
-
-_BUSY: Final = _said(503, "too many requests at once", **{"retry-after": "1"})
-# Answers to incomplete requests; there is none for a client that is gone.
-_UNFINISHED: Final = {
-    IncompleteReason.SLOW: _said(408, "the request did not arrive in time"),
-    IncompleteReason.LARGE: _said(
-        431, f"a head may have at most {MAX_HEAD_BYTES} octets and {MAX_HEAD_LINES} lines"
-    ),
-    IncompleteReason.EVICTED: _BUSY,
-}
+    def reason_of(self, error: ssl.SSLError) -> str:
+        """Return why TLS has failed, for operators."""
 
 
 @attrs.frozen
@@ -202,9 +168,9 @@ class App:
         """Answer a request; HEAD is answered like GET, and Hypercorn omits the body."""
         route = self.routes.get(path)
         if route is None:
-            return _said(404, "not found")
+            return text_answer(404, "not found")
         if method not in _METHODS:
-            return _said(405, "method not allowed", allow=", ".join(_METHODS))
+            return text_answer(405, "method not allowed", allow=", ".join(_METHODS))
         return await route(headers, ticket)
 
     async def _metrics(self, headers: Headers, ticket: int) -> Answer:
@@ -213,7 +179,7 @@ class App:
 
     async def _healthz(self, _: Headers, __: int) -> Answer:
         wrong = await self.health.round_trip()
-        return _said(200, "OK") if wrong is None else _said(503, wrong)
+        return text_answer(200, "OK") if wrong is None else text_answer(503, wrong)
 
     async def _readyz(self, headers: Headers, _: int) -> Answer:
         reasons = self.health.readiness.reasons()
@@ -221,7 +187,7 @@ class App:
         if _JSON in _accepted(headers):
             body = json.dumps({"ready": not reasons, "reasons": reasons}).encode()
             return Answer(status, _JSON, body)
-        return _said(status, "\n".join(reasons) or "OK")
+        return text_answer(status, "\n".join(reasons) or "OK")
 
 
 def _accepted(headers: Headers) -> str:
@@ -273,7 +239,7 @@ class HttpListener:
                 room = self._half_requests.room
                 accepting.start_soon(
                     self._accept, self._serve_one, connections, room, self._crowd,
-                    _BUSY.http_octets(is_head=False),
+                    BUSY.http_octets(is_head=False),
                 )  # fmt: skip
                 await stop.wait()
                 accepting.cancel_scope.cancel()
@@ -285,20 +251,32 @@ class HttpListener:
     async def _serve_one(self, stream: trio.SocketStream) -> None:
         """Serve one connection; the caller closes it."""
         try:
-            host = stream.socket.getpeername()[0]
+            host, port = stream.socket.getpeername()[:2]
         except OSError:
             # the client reset the connection before it was served
             return
         octets: OctetStream = stream
-        if self.tls is not None:
-            octets = trio.SSLStream(
-                stream, self.tls.context, server_side=True, https_compatible=True
-            )
-        head = await self._half_requests.read(octets, IDLE_S, host)
+        reader: Incoming = stream
+        tls = self.tls
+        if tls is not None:
+            octets = secured = tls.stream(stream)
+            reader = TlsReader(secured)
+        head = await self._half_requests.read(reader, IDLE_S, host)
+        if isinstance(reader, TlsReader) and reader.error is not None and tls is not None:
+            self._log_refused(host, port, f"TLS failed: {tls.reason_of(reader.error)}")
+            await reader.refuse(reader.error)
+            await self._linger(stream)
+            return
         if isinstance(head, IncompleteReason):
-            if head in _UNFINISHED:
-                await _say_at_once(octets, _UNFINISHED[head])
+            if head in UNFINISHED:
+                await say_at_once(octets, UNFINISHED[head])
                 await self._linger(stream)
+            return
+        objection = protocol_objection(head.octets, tls is not None, self._web_sockets is not None)
+        if objection is not None:
+            self._log_refused(host, port, objection)
+            await say_at_once(octets, protocol_answer(objection))
+            await self._linger(stream)
             return
         if head.is_web_socket and self._web_sockets is not None:
             self._web_sockets.take_over(stream, octets, head.octets, head.behind)
@@ -307,7 +285,7 @@ class HttpListener:
         admitted = await self._admissions[head.kind].enter(host)
         if admitted is None:
             self._warn(head.kind)
-            await _say_at_once(octets, _BUSY, head.is_head)
+            await say_at_once(octets, BUSY, head.is_head)
             return
         try:
             if head.kind is not RequestKind.PROBE:
@@ -349,6 +327,9 @@ class HttpListener:
         finally:
             self._lingering -= 1
 
+    def _log_refused(self, host: str, port: int, why: str) -> None:
+        self.log.warning("connection refused", peer=peer_name(host, port), reason=why)
+
     def _warn(self, kind: RequestKind) -> None:
         """Log that requests are refused, at most once in `WARN_EVERY_S`."""
         now = trio.current_time()
@@ -368,15 +349,6 @@ def _crowd() -> int:
     return max(1, min(MAX_WAITING, allowed // CROWD_PART))
 
 
-async def _say_at_once(stream: OctetStream, answer: Answer, is_head: bool = False) -> None:
-    """Send the answer to a refused or incomplete request, without Hypercorn."""
-    with trio.move_on_after(READ_TIMEOUT_S):
-        try:
-            await stream.send_all(answer.http_octets(is_head))
-        except (trio.BrokenResourceError, trio.ClosedResourceError):
-            pass
-
-
 class _ImpatientStream:
     """Stream for Hypercorn that first returns the request's head, which has already been read.
 
@@ -392,12 +364,16 @@ class _ImpatientStream:
         admitted: Admitted,
     ) -> None:
         self.socket = stream.socket
-        self.send_eof = stream.send_eof
+        self._send_eof = stream.send_eof
         # the stream itself, or TLS on it
         self._stream = octets
         self._head = head.octets
-        self._behind = head.behind
-        self._left = BEHIND_BYTES
+        # no answer needs a body, and Hypercorn may stumble over what follows the head
+        may_change_protocol = head.kind is RequestKind.OTHER
+        self._behind = head.behind if may_change_protocol else b""
+        self._left = BEHIND_BYTES if may_change_protocol else 0
+        # Hypercorn may send the end while the application sends its answer
+        self._sending = trio.Lock()
         self._closed = trio.Event()
         self._admitted = admitted
 
@@ -416,6 +392,10 @@ class _ImpatientStream:
         self._left = max(0, self._left - len(received))
         return received
 
+    async def send_eof(self) -> None:
+        async with self._sending:
+            await self._send_eof()
+
     async def aclose(self) -> None:
         self._closed.set()
         await self._stream.aclose()
@@ -423,7 +403,8 @@ class _ImpatientStream:
     async def send_all(self, data: bytes) -> None:
         self._admitted.answer_made()
         with trio.move_on_after(READ_TIMEOUT_S) as waiting:
-            await self._stream.send_all(data)
+            async with self._sending:
+                await self._stream.send_all(data)
         if waiting.cancelled_caught:
             self._closed.set()
             await trio.aclose_forcefully(self._stream)

@@ -164,6 +164,8 @@ class Reading:
     policy: list[VhostReading] = attrs.Factory(list)
     # when certificates expire, by TLS profile, in seconds since 1970
     certificate_expiries: Mapping[str, float] = attrs.Factory(dict)
+    # the same for their revocation lists
+    crl_expiries: Mapping[str, float] = attrs.Factory(dict)
 
 
 def take_reading(

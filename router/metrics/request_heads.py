@@ -15,6 +15,7 @@ from typing import Final, Protocol
 import attrs
 import trio
 
+from router.amqp.framing import AMQP_HEADER
 from router.fairness import HostFairQueue
 
 MAX_HEAD_BYTES: Final = 16 * 1024
@@ -24,6 +25,8 @@ MAX_HEAD_LINES: Final = 100
 GRACE_S: Final = 0.05
 # Maximum number of rounds of the event loop that a request waits while connections arrive.
 QUIET_ROUNDS: Final = 256
+# First octets of every version of AMQP, which is no method of HTTP.
+AMQP_MARK: Final = AMQP_HEADER[:4]
 _CHUNK_BYTES: Final = 4096
 
 _PROBES: Final = (b"/healthz", b"/readyz")
@@ -165,7 +168,9 @@ class PendingHeads:
 def _is_enough(data: bytearray) -> bool:
     if not data:
         return False
-    return not data[:1].isalpha() or len(data) > MAX_HEAD_BYTES or bool(_END.search(data))
+    if not data[:1].isalpha() or data.startswith(AMQP_MARK):
+        return True
+    return len(data) > MAX_HEAD_BYTES or bool(_END.search(data))
 
 
 def _judged(octets: bytes) -> RequestHead | IncompleteReason:

@@ -125,6 +125,10 @@ class MeasuredRouter(Protocol):
         """Return when the certificates of TLS profiles expire, in seconds since 1970."""
 
     @property
+    def crl_expiries(self) -> Mapping[str, float]:
+        """Return when the revocation lists of TLS profiles expire, in seconds since 1970."""
+
+    @property
     def turn(self) -> Turn:
         """Return the current turn, with its time."""
 

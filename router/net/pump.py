@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 import trio
 
 from router.amqp.constants import Condition
-from router.engine import events
 from router.engine.connection import Connection
 from router.errors import AmqpError
+from router.net.ended import GONE, Ending
 from router.net.hub import READ_BYTES, Hub
 from router.net.tls.channel import TlsFailed
 
@@ -123,7 +123,7 @@ class Pump:
         """
         connection, hub, sock = self.connection, self.hub, self.sock
         while not connection.finished:
-            if connection.has_to_wait():
+            if self._has_to_wait():
                 self._may_read = trio.Event()
                 await self._may_read.wait()
                 continue
@@ -134,7 +134,10 @@ class Pump:
                     connection.resume()
                     hub.finish_turn()
                 continue
-            await trio.lowlevel.wait_readable(sock)
+            if self.tls is None:
+                await trio.lowlevel.wait_readable(sock)
+            else:
+                await self.tls.wait_readable()
             if self._is_unopened:
                 await self._wait_for_low_priority()
             if self.tls is not None and not connection.is_encrypted:
@@ -149,10 +152,9 @@ class Pump:
 
     def _receive(self) -> bool:
         """Read once, and process the octets in a turn; return whether the peer is still there."""
-        connection = self.connection
-        if connection.has_to_wait():
+        connection, hub = self.connection, self.hub
+        if self._has_to_wait():
             return True
-        hub = self.hub
         buffer = hub.buffer
         kept = connection.prepare(buffer)
         try:
@@ -179,6 +181,10 @@ class Pump:
         if count != READ_BYTES and QUICK_ACK >= 0 and connection.expects_more():
             self._acknowledge()
         return True
+
+    def _has_to_wait(self) -> bool:
+        """Return whether nothing may be received until the peer has read some of our output."""
+        return self.connection.has_to_wait() or (self.tls is not None and self.tls.has_to_wait)
 
     def _process(self, buffer: memoryview, kept: int, count: int) -> None:
         """Process `count` received octets in the current turn; `kept` earlier ones precede them."""
@@ -397,7 +403,7 @@ class Pump:
         self._guarded(self.connection.end_of_input)
         # break the cycles, so that memory is freed now and not by the collector
         connection = self.connection
-        connection.owner = _GONE if self._is_over else _Ending(self)
+        connection.owner = GONE if self._is_over else Ending(self)
         connection.failing = None
         connection.unfinished = None
         self.tls, self.transport = None, self.sock
@@ -418,33 +424,3 @@ class Pump:
 
     def event_received(self, event: object) -> None:
         """Handle an event of the connection; a hook for subclasses."""
-
-
-class _Gone:
-    """Placeholder for the pump of a connection that has ended."""
-
-    def send(self) -> None:
-        """Do nothing: nothing can be sent any more."""
-
-    def read_again(self) -> None:
-        """Do nothing: nothing will be read any more."""
-
-    def event_received(self, event: object) -> None:
-        """Do nothing: no pump is left to log the event."""
-
-
-_GONE = _Gone()
-
-
-class _Ending(_Gone):
-    """Placeholder for the pump of an ended connection, while its last links are being ended."""
-
-    def __init__(self, pump: Pump) -> None:
-        self._pump = pump
-
-    def event_received(self, event: object) -> None:
-        """Pass the event to the pump; the last event is the close of the connection."""
-        self._pump.event_received(event)
-        if isinstance(event, events.ConnectionClosed):
-            # break the cycle
-            self._pump.connection.owner = _GONE

@@ -62,6 +62,8 @@ class RouterHub(Hub["RouterPump"]):
         self.tracer = Tracer(self.pumps)
         # when the certificates of TLS profiles expire, by profile, in seconds since 1970
         self.certificate_expiries: Mapping[str, float] = {}
+        # the same for their revocation lists
+        self.crl_expiries: Mapping[str, float] = {}
         # verifiers of the tokens that peers put at `$cbs`, by the name of the `claims` entity
         self.claims: dict[str, LiveClaims] = {}
         # numbers of the connections that metrics show one by one, and the traffic of all other

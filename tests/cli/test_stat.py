@@ -6,6 +6,8 @@ import csv
 import itertools
 import json
 import signal
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,8 +19,10 @@ from router.cli.stat import LOGS, NAMES
 from router.cli.views import VIEWS
 from router.client.management import PAGE
 
+from support.certificates import Authority
 from support.commands import Command, Ended, OtherSide, invoke, screen
 from support.routers import PLAIN, RouterProcess, StartRouter
+from support.tls_peers import profile
 
 NAMED = '[router]\nid = "solo"\n\n' + PLAIN
 
@@ -221,3 +225,44 @@ def test_a_terminal_is_drawn_over_until_ctrl_c(router_process: RouterProcess) ->
     # what was seen last stays
     assert "router id" in rest.rsplit("\x1b[?1049l", 1)[1]
     assert "\x1b[1mRouter\x1b[0m" in rest
+
+
+# Days until a certificate expires, and whether that is soon.
+CERTIFICATES = {"soon": (7, True), "late": (400, False), "over": (-1, True)}
+
+
+def test_certificates_that_expire_soon_stand_out(start_router: StartRouter, tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    now = datetime.now(UTC)
+    text = PLAIN
+    for name, (days, _) in CERTIFICATES.items():
+        file = authority.issue("localhost", not_after=now + timedelta(days=days, minutes=1))
+        text += profile(name, file)
+    for name, hours in (("crl-soon", 11), ("crl-late", 13)):
+        revoked = authority.revoke(next_update=timedelta(hours=hours), name=name)
+        text += profile(name, authority.issue("localhost"), crlFile=str(revoked))
+    router = start_router(text)
+    entities = {each["name"]: each for each in told(router, "--certificates")["certificates"]}
+    for name, (days, _) in CERTIFICATES.items():
+        assert days * 86400 <= entities[name]["certificateSeconds"] + 1 <= days * 86400 + 61
+        assert "crlSeconds" not in entities[name]
+    assert 10 * 3600 < entities["crl-soon"]["crlSeconds"] <= 11 * 3600
+    rows = [line.split() for line in shown(router, "--certificates", "--width", "200").lines]
+    assert rows[0] == ["Certificates"]
+    assert rows[1] == ["profile", "file", "expires", "in", "CRL", "expires", "CRL", "in"]
+    (late,) = (row for row in rows if row and row[0] == "late")
+    expires = (now + timedelta(days=400, minutes=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    assert late[2:4] == [expires, "400d"]
+    (over,) = (row for row in rows if row and row[0] == "over")
+    assert over[3].startswith(("-23:5", "-1d"))
+    with screen() as terminal:
+        arguments = ("stat", "-b", router.url(), "--certificates", "--width", "200")
+        with Command(*arguments, stdout=terminal.theirs, stderr=terminal.theirs) as command:
+            lines = terminal.rest().splitlines()
+            assert command.end().code == 0
+    for name, (_, is_soon) in CERTIFICATES.items():
+        (line,) = (each for each in lines if each.startswith(name))
+        assert ("\x1b[33m" in line) == is_soon, line
+    for name, is_soon in (("crl-soon", True), ("crl-late", False)):
+        (line,) = (each for each in lines if each.startswith(name))
+        assert ("\x1b[33m" in line) == is_soon, line

@@ -191,6 +191,14 @@ CASES = {
         4,
         profile="p",
     ),
+    "TriouteRevocationListExpires": by_value(
+        "trioute_crl_expiry_timestamp_seconds",
+        "43000x60",
+        "60000x60",
+        5,
+        4,
+        profile="p",
+    ),
 }
 
 

@@ -81,6 +81,8 @@ class _End:
         count, failure = 0, None
         try:
             count = self.channel.receive(memoryview(octets), into)
+            while self.channel.has_rest:
+                count += self.channel.receive(memoryview(b""), into[count:])
         except TlsFailed as failed:
             failure = failed
         if failure is not None:

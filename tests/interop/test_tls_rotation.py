@@ -16,6 +16,7 @@ from support.certificates import Authority, certificate
 from support.commands import Command, Ended
 from support.management_tool import Tool
 from support.proton_peers import ProtonConnection, ProtonPeers, ProtonReceiver, ProtonSender
+from support.rhea_peers import RheaPeer
 from support.routers import RouterProcess, StartRouter
 from support.tls_peers import (
     external_session,
@@ -264,3 +265,151 @@ def test_whoever_is_revoked_cannot_come_back_not_even_by_an_old_session(
     # who is there stays
     assert there.is_open
     assert there.sender("q").is_attached
+
+
+def test_clients_over_web_sockets_go_on(
+    routers: StartRouter,
+    authority: Authority,
+    proton: ProtonPeers,
+    rhea: RheaPeer,
+    address: str,
+    tmp_path: Path,
+) -> None:
+    file, key = tmp_path / "router.pem", tmp_path / "router.key"
+    write(authority.issue("localhost"), file, key)
+    router = routers(
+        profile("own", file, privateKeyFile=str(key))
+        + listener("web", http=True, websockets=True, sslProfile="own")
+        + listener("plain")
+    )
+    port = router.http_addresses[0][1]
+    options: dict[str, Any] = {"ca": authority.ca_file.read_text("ascii")}
+    socket = {"url": f"wss://localhost:{port}/", "subprotocols": ["amqp"], "options": options}
+    rhea.connect(port=port, web_socket=socket)
+    receiver, sender = rhea.receiver(address), rhea.sender(address)
+    sent = 0
+
+    def go_on(count: int = 20) -> None:
+        nonlocal sent
+        for _ in range(count):
+            rhea.send(Message(sent).encode(), sender)
+            sent += 1
+
+    before = shown_certificate(port, authority).serial_number
+    for count in range(1, 4):
+        go_on()
+        issued = authority.issue("localhost")
+        write(issued, file, key)
+        router.process.send_signal(signal.SIGHUP)
+        while router.log_text().count("configuration reloaded") < count:
+            go_on(1)
+            rhea.wait("accepted", sent, link=sender)
+        after = shown_certificate(port, authority).serial_number
+        assert after == certificate(issued).serial_number != before
+        # who comes now is served, too
+        rhea.connect(port, f"c{count}", web_socket=socket)
+    rhea.wait("accepted", sent, link=sender)
+    messages = rhea.messages(sent, receiver)
+    bodies = []
+    for octets in messages:
+        message = Message()
+        message.decode(octets)
+        bodies.append(message.body)
+    assert bodies == list(range(sent))
+    for event in ("disconnected", "connection_close", "receiver_close", "sender_close"):
+        assert rhea.find(event) == []
+
+
+def test_the_certificate_of_another_host_is_replaced(
+    routers: StartRouter, authority: Authority, proton: ProtonPeers, address: str, tmp_path: Path
+) -> None:
+    """Traffic passes with both certificates; only that of one host is another."""
+    file, key = tmp_path / "a.pem", tmp_path / "a.key"
+    write(authority.issue("a.example"), file, key)
+    text = (
+        profile("own", authority.issue("localhost"))
+        + profile("a", file, privateKeyFile=str(key))
+        + listener("secured", sslProfile="own", sniSslProfiles=["a"], idleTimeoutSeconds=120)
+        + listener("plain", idleTimeoutSeconds=120)
+    )
+    router = routers(text)
+    url, rules = router.url(scheme="amqps"), ssl_domain(authority)
+    receiver = proton.connect(url, ssl_domain=rules).receiver(address, 100)
+    receiver.renews = True
+    named = proton.connect(url, ssl_domain=ssl_domain(authority), virtual_host="a.example")
+    sender = named.sender(address)
+    rotating = Rotating(router, authority, proton, text, file, key, sender, receiver)
+    main = rotating.shown()
+    for count in range(1, 4):
+        issued = authority.issue("a.example")
+        write(issued, file, key)
+        rotating.hang_up()
+        rotating.until_reloaded(count)
+        assert rotating.shown() == main
+        found = shown_certificate(router.port, authority, "a.example")
+        assert found.serial_number == certificate(issued).serial_number
+    proton.connect(url, ssl_domain=ssl_domain(authority), virtual_host="a.example")
+    rotating.check()
+
+
+def test_the_authorities_and_the_list_of_clients_are_replaced(
+    routers: StartRouter,
+    authority: Authority,
+    stranger: Authority,
+    proton: ProtonPeers,
+    address: str,
+    tmp_path: Path,
+) -> None:
+    """Who is connected stays; who comes anew is judged by the new files."""
+    authorities, revoked = tmp_path / "clients.pem", tmp_path / "clients.crl"
+    authorities.write_bytes(authority.ca_file.read_bytes())
+    revoked.write_bytes(authority.revoke().read_bytes())
+    own = authority.issue("localhost")
+    files = {"caCertFile": str(authorities), "crlFile": str(revoked)}
+    login = {"saslMechanisms": "EXTERNAL", "authenticatePeer": True, "idleTimeoutSeconds": 120}
+    text = (
+        profile("own", own, **files)
+        + listener("secured", sslProfile="own", **login)
+        + listener("plain", idleTimeoutSeconds=120)
+    )
+    router = routers(text)
+    url = router.url(scheme="amqps")
+    ada, eve = (authority.issue(f"{name}@example.org", common_name=name) for name in ("ada", "eve"))
+    new = stranger.issue("new@example.org", common_name="new")
+    receiver = proton.connect(url, ssl_domain=ssl_domain(authority, ada)).receiver(address, 100)
+    receiver.renews = True
+    sender = proton.connect(url, ssl_domain=ssl_domain(authority, eve)).sender(address)
+    rotating = Rotating(router, authority, proton, text, own, own, sender, receiver)
+    served: dict[Path, bool] = {ada: True, eve: True, new: False}
+
+    def check_served() -> None:
+        for file, is_served in served.items():
+            context = ssl_context(authority, file)
+            if is_served:
+                external_session(router.port, context)
+            else:
+                with pytest.raises((ssl.SSLError, ConnectionError)):
+                    external_session(router.port, context)
+
+    check_served()
+    # the list alone
+    revoked.write_bytes(authority.revoke(eve).read_bytes())
+    rotating.hang_up()
+    rotating.until_reloaded()
+    served[eve] = False
+    check_served()
+    # another authority as well, and its list
+    authorities.write_bytes(authority.ca_file.read_bytes() + stranger.ca_file.read_bytes())
+    revoked.write_bytes(authority.revoke(eve).read_bytes() + stranger.revoke().read_bytes())
+    rotating.hang_up()
+    rotating.until_reloaded(2)
+    served[new] = True
+    check_served()
+    # that one alone
+    authorities.write_bytes(stranger.ca_file.read_bytes())
+    revoked.write_bytes(stranger.revoke().read_bytes())
+    rotating.hang_up()
+    rotating.until_reloaded(3)
+    served[ada] = False
+    check_served()
+    rotating.check()

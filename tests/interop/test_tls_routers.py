@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
+from collections.abc import Callable
+from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -173,3 +177,154 @@ def test_a_key_may_have_a_password(
     own = profile("own", authority.issue("far.example", common_name="far"), **of(authority))
     far = routers(connecting(near, "inter-router", own))
     proton.until(lambda: status_of(far)["connectionStatus"] == "SUCCESS", "it is connected")
+
+
+@pytest.mark.parametrize(
+    ("case", "reason"),
+    [
+        ("revoked", "the peer's certificate is refused: certificate revoked"),
+        ("expired", "crlFile has expired, so nobody with such a certificate is let in"),
+    ],
+)
+@pytest.mark.parametrize("upgrade", [False, True], ids=["at once", "upgrade"])
+def test_a_connector_refuses_a_router_by_its_revocation_list(
+    routers: StartRouter,
+    authority: Authority,
+    proton: ProtonPeers,
+    case: str,
+    reason: str,
+    upgrade: bool,
+) -> None:
+    file = authority.issue("localhost")
+    near = routers(listening(authority, "inter-router", file))
+    if case == "revoked":
+        revoked = authority.revoke(file)
+    else:
+        revoked = authority.revoke(next_update=timedelta(hours=-1))
+    own = profile(
+        "own",
+        authority.issue("far.example", common_name="far"),
+        crlFile=str(revoked),
+        **of(authority),
+    )
+    far = routers(connecting(near, "inter-router", own, sslUpgrade=upgrade))
+    proton.until(lambda: far.warnings(reason), "the log says why")
+    status = status_of(far)
+    assert status["connectionStatus"] != "SUCCESS"
+    assert reason in status["lastError"]
+    tool = Tool(near)
+    assert "far" not in {each["container"] for each in tool.query("connection")}
+    tool.close()
+    # until there is another list
+    authority.revoke()
+    proton.until(lambda: status_of(far)["connectionStatus"] == "SUCCESS", "it is connected")
+
+
+def test_who_connects_is_told_of_an_expired_list(
+    routers: StartRouter, authority: Authority, proton: ProtonPeers
+) -> None:
+    expired = authority.revoke(next_update=timedelta(hours=-1))
+    near = routers(
+        listening(authority, "inter-router", authority.issue("localhost")).replace(
+            "uidFormat", f'crlFile = "{expired}"\nuidFormat'
+        )
+    )
+    own = profile("own", authority.issue("far.example", common_name="far"), **of(authority))
+    far = routers(connecting(near, "inter-router", own))
+    proton.until(lambda: status_of(far)["lastError"], "it is refused")
+    proton.until(
+        lambda: near.warnings("the revocation list of its authority in crlFile has expired"),
+        "the log says why",
+    )
+    authority.revoke()
+    proton.until(lambda: status_of(far)["connectionStatus"] == "SUCCESS", "it is connected")
+
+
+def test_certificates_of_both_routers_are_replaced_under_traffic(
+    routers: StartRouter,
+    authority: Authority,
+    stranger: Authority,
+    proton: ProtonPeers,
+    address: str,
+    tmp_path: Path,
+) -> None:
+    """The connection stays, and the next one uses the new files of both sides."""
+    ours, theirs, trusted = (tmp_path / name for name in ("near.pem", "far.pem", "ca.pem"))
+    files = {
+        ours: authority.issue("localhost"),
+        theirs: authority.issue("far.example", common_name="far"),
+        trusted: authority.ca_file,
+    }
+    for file, content in files.items():
+        file.write_bytes(content.read_bytes())
+    rules = {"caCertFile": str(trusted), "uidFormat": "n"}
+    near = routers(
+        listening(authority, "inter-router", ours).replace(str(authority.ca_file), str(trusted))
+    )
+    far = routers(connecting(near, "inter-router", profile("own", theirs, **rules)))
+    receiver = proton.connect(near.url()).receiver(address, 100)
+    receiver.renews = True
+    sender = proton.connect(far.url()).sender(address)
+
+    def between() -> list[dict[str, Any]]:
+        tool = Tool(near)
+        found = [each for each in tool.query("connection") if each["container"] == "far"]
+        tool.close()
+        return found
+
+    def settled(count: int) -> bool:
+        """Return whether so many messages have been sent and are settled."""
+        return len(sender.sent) >= count and all(each.is_settled for each in sender.sent[:count])
+
+    def reloaded(count: int) -> bool:
+        logs = [each.log_text() for each in (near, far)]
+        return all(each.count("configuration reloaded") == count for each in logs)
+
+    def unsettled() -> int:
+        return sum(not each.is_settled for each in sender.sent[-50:])
+
+    def goes_on(holds: Callable[[], object]) -> None:
+        """Send until something is so."""
+
+        def is_so() -> bool:
+            while sender.link.credit > 0 and unsettled() < 50:
+                sender.send(Message(len(sender.sent)))
+            return bool(holds())
+
+        proton.until(is_so, "it is so")
+
+    goes_on(lambda: settled(200))
+    (before,) = between()
+    assert before["user"] == "far"
+    # first all authorities are trusted, then the certificates are those of another one
+    for count, replaced in enumerate(
+        (
+            {trusted: authority.ca_file.read_bytes() + stranger.ca_file.read_bytes()},
+            {
+                ours: stranger.issue("localhost").read_bytes(),
+                theirs: stranger.issue("far.example", common_name="new far").read_bytes(),
+            },
+            {trusted: stranger.ca_file.read_bytes()},
+        ),
+        1,
+    ):
+        for file, octets in replaced.items():
+            file.write_bytes(octets)
+        for router in (near, far):
+            router.process.send_signal(signal.SIGHUP)
+        goes_on(partial(reloaded, count))
+        goes_on(partial(settled, len(sender.sent) + 100))
+    proton.until(sender.all_settled, "all is settled")
+    assert set(sender.outcomes) == {"accepted"}
+    assert receiver.bodies() == list(range(len(sender.sent)))
+    assert [each["identity"] for each in between()] == [before["identity"]]
+    tool = Tool(near)
+    tool.ask({"adminStatus": "deleted"}, operation="UPDATE", identity=before["identity"])
+    tool.close()
+    proton.until(
+        lambda: before["identity"] not in [each["identity"] for each in between() or [before]],
+        "it is connected anew",
+    )
+    (after,) = between()
+    assert (after["user"], after["sslProto"]) == ("new far", "TLSv1.3")
+    assert sender.outcome(Message("last")).outcome == "accepted"

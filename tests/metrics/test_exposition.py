@@ -34,6 +34,7 @@ def exposition(*addresses: str, limit: int = 100) -> Exposition:
     hub = RouterHub(table, 2**20, 65536)
     hub.add_counters("amqp", "in", "normal")
     hub.certificate_expiries = {"tls": 1.8e9}
+    hub.crl_expiries = {"tls": 1.7e9}
     broker = hub.add_counters("broker", "out", "route-container")
     broker.status = ConnectorStatus((Place("b", 1, "b"),), hub.turn.now)
     shown = Exposition(hub, MetricsSettings(address_label_limit=limit))

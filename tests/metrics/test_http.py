@@ -516,6 +516,33 @@ async def test_a_request_with_a_long_body_is_answered(body: bytes) -> None:
         assert status_of(await drained(stream)) == 200
 
 
+BROKEN_BODY = b"transfer-encoding: chunked\r\n\r\nzz\r\n"
+
+
+@pytest.mark.parametrize(
+    ("behind", "statuses"),
+    [
+        (b"transfer-encoding: chunked\r\n\r\n0\r\n\r\n" + SCRAPE, {405}),
+        (b"content-length: 5\r\n\r\nhello" + SCRAPE, {405}),
+        (BROKEN_BODY, {405}),
+        # Hypercorn finds the mistake, or has answered before
+        (b"connection: upgrade\r\nupgrade: x\r\n" + BROKEN_BODY, {400, 405}),
+    ],
+    ids=["chunked", "length", "broken", "broken upgrade"],
+)
+async def test_what_follows_a_head_is_no_failure(
+    capsys: pytest.CaptureFixture[str], behind: bytes, statuses: set[int]
+) -> None:
+    async with running_node() as running:
+        for _ in range(30):
+            async with connected(running.http_port) as stream:
+                await stream.send_all(b"POST /healthz HTTP/1.1\r\nhost: x\r\n" + behind)
+                assert status_of(await drained(stream)) in statuses
+    logged = capsys.readouterr().out
+    assert "HTTP request failed" not in logged
+    assert "connection failed" not in logged
+
+
 async def test_a_head_of_very_many_lines_is_refused() -> None:
     async with running_node() as running, connected(running.http_port) as stream:
         await stream.send_all(PROBE[:-2] + b"a: b\r\n" * 1000 + b"\r\n")

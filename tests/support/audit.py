@@ -228,6 +228,7 @@ class _Observed:
     auto_links: None = None
     network: None = None
     certificate_expiries: dict[str, float] = attrs.Factory(dict)
+    crl_expiries: dict[str, float] = attrs.Factory(dict)
 
 
 def reading_of(router: Router) -> Reading:

@@ -47,22 +47,32 @@ class Authority:
             part.write_to_path(path, append=True)
         return path
 
-    def revoke(self, *files: Path) -> Path:
-        """Write the list of revoked certificates anew, with those of these files, and return it."""
+    def revoke(
+        self,
+        *files: Path,
+        begins: timedelta = timedelta(days=-1),
+        next_update: timedelta = timedelta(days=1),
+        name: str = "",
+    ) -> Path:
+        """Write the list of revoked certificates anew, with those of these files, and return it.
+
+        The list is valid from `begins` to `next_update` from now, both of which may be negative.
+        All lists of one name are one file.
+        """
         now = datetime.now(UTC)
         key = load_pem_private_key(self.ca.private_key_pem.bytes(), None)
         assert isinstance(key, EllipticCurvePrivateKey)
         own = x509.load_pem_x509_certificate(self.ca.cert_pem.bytes())
         revoked = x509.CertificateRevocationListBuilder(
             issuer_name=own.subject,
-            last_update=now - timedelta(days=1),
-            next_update=now + timedelta(days=1),
+            last_update=now + min(begins, next_update - timedelta(days=1)),
+            next_update=now + next_update,
             revoked_certificates=[
                 x509.RevokedCertificateBuilder(certificate(file).serial_number, now).build()
                 for file in files
             ],
         )
-        path = self.folder / f"revoked-{id(self)}.pem"
+        path = self.folder / f"revoked{name}-{id(self)}.pem"
         path.write_bytes(revoked.sign(key, hashes.SHA256()).public_bytes(Encoding.PEM))
         return path
 

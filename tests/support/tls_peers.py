@@ -127,11 +127,11 @@ def entity_of(connection: ProtonConnection, router: RouterProcess, number: int) 
     return found
 
 
-def shown_certificate(port: int, authority: Authority) -> x509.Certificate:
-    """Return the certificate that a new connection is shown."""
+def shown_certificate(port: int, authority: Authority, host: str = "localhost") -> x509.Certificate:
+    """Return the certificate that a new connection is shown, which asks for a host."""
     with (
         socket.create_connection(("127.0.0.1", port), PATIENCE_S) as sock,
-        ssl_context(authority).wrap_socket(sock, server_hostname="localhost") as secured,
+        ssl_context(authority).wrap_socket(sock, server_hostname=host) as secured,
     ):
         octets = secured.getpeercert(binary_form=True)
     assert octets is not None

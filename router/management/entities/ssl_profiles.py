@@ -1,4 +1,4 @@
-"""Configured TLS profiles, and when their certificates expire."""
+"""Configured TLS profiles, and when their certificates and revocation lists expire."""
 
 from __future__ import annotations
 
@@ -15,16 +15,31 @@ from router.management.views import RouterView
 
 
 @attrs.frozen
-class CertificateView:
-    """View of a profile's certificate; `expires_at` and `now` are in seconds since 1970."""
+class ExpiryView:
+    """View of when a profile's certificate and revocation list expire.
 
-    expires_at: float
+    All times are in seconds since 1970; None without a certificate or list.
+    """
+
+    certificate: float | None
+    crl: float | None
     now: float
 
+    @property
+    def certificate_seconds(self) -> int | None:
+        """Return the seconds until the certificate expires."""
+        return None if self.certificate is None else int(self.certificate - self.now)
 
-def _expiry(certificate: CertificateView) -> str:
-    moment = datetime.fromtimestamp(certificate.expires_at, UTC)
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+    @property
+    def crl_seconds(self) -> int | None:
+        """Return the seconds until the revocation list expires."""
+        return None if self.crl is None else int(self.crl - self.now)
+
+
+def _moment(at: float | None) -> str | None:
+    if at is None:
+        return None
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 SSL_PROFILE: Final = named_type(
@@ -36,22 +51,35 @@ SSL_PROFILE: Final = named_type(
             "certificateExpires",
             "string",
             "When its certificate expires, in UTC; null without a certificate.",
-            live_reader(CertificateView, _expiry),
+            live_reader(ExpiryView, lambda view: _moment(view.certificate)),
         ),
         Attribute(
             "certificateSeconds",
             "integer",
             "Seconds until its certificate expires; negative afterwards.",
-            live_reader(CertificateView, lambda view: int(view.expires_at - view.now)),
+            live_reader(ExpiryView, lambda view: view.certificate_seconds),
+        ),
+        Attribute(
+            "crlExpires",
+            "string",
+            "When its revocation list expires, in UTC: from then on, the certificates of the "
+            "list's authority are refused. Null without a list.",
+            live_reader(ExpiryView, lambda view: _moment(view.crl)),
+        ),
+        Attribute(
+            "crlSeconds",
+            "integer",
+            "Seconds until its revocation list expires; negative afterwards.",
+            live_reader(ExpiryView, lambda view: view.crl_seconds),
         ),
     ),
 )
 
 
 def ssl_profiles(router: RouterView) -> Iterator[LiveEntity]:
-    """Yield the configured TLS profiles, with the expiry of their certificates."""
+    """Yield the configured TLS profiles, with the expiry of their certificates and lists."""
     now = time.time()
-    expiries = router.observed.certificate_expiries
+    certificates, lists = router.observed.certificate_expiries, router.observed.crl_expiries
     for profile in router.configuration.ssl_profiles:
-        at = expiries.get(str(profile.name))
-        yield LiveEntity(profile, None if at is None else CertificateView(at, now))
+        name = str(profile.name)
+        yield LiveEntity(profile, ExpiryView(certificates.get(name), lists.get(name), now))

@@ -1,4 +1,4 @@
-"""Metrics of the router's certificates."""
+"""Metrics of the router's certificates and revocation lists."""
 
 from __future__ import annotations
 
@@ -13,5 +13,13 @@ CERTIFICATES: Final = (
         "When the certificate of a TLS profile expires, in seconds since 1970.",
         ("profile",),
         lambda r: (((name,), at) for name, at in r.certificate_expiries.items()),
+    ),
+    Metric(
+        "trioute_crl_expiry_timestamp_seconds",
+        "gauge",
+        "When the revocation list of a TLS profile expires (its next update), in seconds since "
+        "1970. From then on, all certificates of its authority are refused.",
+        ("profile",),
+        lambda r: (((name,), at) for name, at in r.crl_expiries.items()),
     ),
 )

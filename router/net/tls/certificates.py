@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -57,6 +59,7 @@ def _parts(certificate: x509.Certificate, letter: str) -> list[str]:
     return [str(found[0].value)] if found else []
 
 
+_CRL: Final = re.compile(rb"-----BEGIN X509 CRL-----.*?-----END X509 CRL-----", re.DOTALL)
 # What the library raises for a certificate that it cannot read.
 _NO_CERTIFICATE: Final = (
     ValueError,
@@ -88,6 +91,28 @@ def own_certificate(file: Path) -> OwnCertificate:
         reason = "has no certificate in PEM form that can be read"
         raise ProfileUnusable("certFile", reason) from None
     return OwnCertificate(certificate.not_valid_after_utc.timestamp(), names)
+
+
+def crl_expiry(file: Path) -> float | None:
+    """Return when the first of a file's revocation lists expires, in seconds since 1970.
+
+    Return None if no list has a next update. Raises `ProfileUnusable` if the file cannot be read.
+    """
+    try:
+        status = file.stat()
+        return _crl_expiry(file, (status.st_mtime_ns, status.st_size, status.st_ino))
+    except OSError as error:
+        raise ProfileUnusable("crlFile", f"cannot be read: {error.strerror or error}") from None
+    except _NO_CERTIFICATE:
+        raise ProfileUnusable("crlFile", "has a list that cannot be read") from None
+
+
+@lru_cache(64)
+def _crl_expiry(file: Path, _: tuple[int, int, int]) -> float | None:
+    """Return the same; a list may be long, so it is read anew only if the file has changed."""
+    lists = (x509.load_pem_x509_crl(each) for each in _CRL.findall(file.read_bytes()))
+    updates = (each.next_update_utc for each in lists)
+    return min((each.timestamp() for each in updates if each is not None), default=None)
 
 
 def _host_names(certificate: x509.Certificate) -> frozenset[str]:

@@ -20,13 +20,20 @@ TLS_HEADER: Final = b"AMQP\x02\x01\x00\x00"
 
 # The first octet of TLS: a handshake record.
 _HANDSHAKE: Final = 0x16
-# How many octets are passed to OpenSSL at a time. Its memory grows to this and is not given back.
-PIECE_BYTES: Final = 32 * 1024
 # A TLS record: its payload, and the most that encryption adds.
 RECORD_BYTES: Final = 16 * 1024
 RECORD_OVERHEAD_BYTES: Final = 2048 + 5
-# How many octets of output are encrypted before they are sent.
+# How many octets are passed to OpenSSL at a time: at most a record. Its memory grows to this and is
+# not given back. After many octets without data, it is the lower number: a record that changes the
+# keys has 27 octets, and takes 10 microseconds.
+PIECE_BYTES: Final = RECORD_BYTES + RECORD_OVERHEAD_BYTES
+LEAN_PIECE_BYTES: Final = 2 * 1024
+# One octet in so many may be overhead of the records with data.
+OVERHEAD_PART: Final = 16
+# How many octets of output are encrypted before they are sent, and how many may be unsent before
+# nothing is received any more: OpenSSL answers changes of keys whether or not the peer reads.
 OUTPUT_BYTES: Final = 4 * RECORD_BYTES
+CONGESTED_BYTES: Final = 2 * OUTPUT_BYTES
 # Pairs of errors of OpenSSL, as parts of their texts, and what they mean for an operator.
 _REASONS: Final = (
     ("WRONG_VERSION_NUMBER", "the peer does not speak TLS"),
@@ -39,6 +46,14 @@ _REASONS: Final = (
     ("CERTIFICATE_REQUIRED", "the peer requires a certificate (alert certificate_required)"),
     ("PROTOCOL_VERSION", "the peer supports none of the allowed TLS versions"),
 )
+# Codes of OpenSSL for revocation lists that cannot be used; its own texts do not say what to do.
+_CRL_REASONS: Final = {
+    3: "crlFile has no revocation list of the authority that signed it (unable to get certificate "
+    "CRL)",
+    11: "the revocation list of its authority in crlFile is not valid yet (CRL is not yet valid)",
+    12: "the revocation list of its authority in crlFile has expired, so nobody with such a "
+    "certificate is let in until there is a new one (CRL has expired)",
+}
 
 
 class TlsFailed(Exception):
@@ -111,6 +126,9 @@ class TlsChannel:
         self._first = b""
         # whether the peer has ended its stream with an alert
         self.is_ended = False
+        # octets that were received, and are left to the next call of `receive`
+        self._rest = b""
+        self._piece_bytes = PIECE_BYTES
         # octets for the socket that were taken from OpenSSL, and of which some are unsent
         self.unsent = memoryview(b"")
         if not self._is_server:
@@ -134,6 +152,16 @@ class TlsChannel:
         """Return whether there are octets for the socket."""
         return bool(self.unsent) or self._outgoing.pending > 0
 
+    @property
+    def is_congested(self) -> bool:
+        """Return whether nothing should be received until the peer has read more."""
+        return len(self.unsent) + self._outgoing.pending > CONGESTED_BYTES
+
+    @property
+    def has_rest(self) -> bool:
+        """Return whether `receive` has left octets to its next call, which needs no others."""
+        return bool(self._rest)
+
     def security(self) -> Security:
         """Return what TLS has agreed on; call this after the handshake."""
         version, cipher = self._tls.version(), self._tls.cipher()
@@ -155,19 +183,36 @@ class TlsChannel:
 
         `into` must have room for as many octets as were received, and two TLS records more. Raises
         `TlsFailed`; the output then ends with an alert for the peer.
+
+        Records without data, such as changes of keys, cost much more than others. After some of
+        them, the rest of the octets is kept for the next call (`has_rest`), so that a peer that
+        sends nothing else does not delay others.
         """
         if self.phase is Phase.OPENING:
             octets = self._opened(octets)
         if self.phase is Phase.PLAIN:
             into[: len(octets)] = octets
             return len(octets)
-        count = 0
-        for at in range(0, len(octets), PIECE_BYTES):
-            self._incoming.write(octets[at : at + PIECE_BYTES])
+        if self._rest:
+            octets = memoryview(self._rest + bytes(octets))
+            self._rest = b""
+        count = at = idle = 0
+        while at < len(octets):
+            piece = octets[at : at + self._piece_bytes]
+            at += len(piece)
+            self._incoming.write(piece)
             if self.phase is Phase.HANDSHAKE:
                 self._shake_hands()
             if self.phase is Phase.SECURED:
+                before = count
                 count = self._decrypt(into, count)
+                data = count - before
+                idle = max(0, idle + len(piece) - data - data // OVERHEAD_PART)
+                self._piece_bytes = min(PIECE_BYTES, self._piece_bytes + data)
+                if idle > self._piece_bytes:
+                    self._piece_bytes = LEAN_PIECE_BYTES
+                    self._rest = bytes(octets[at:])
+                    break
         return count
 
     def encrypt(self, octets: memoryview) -> int:
@@ -274,7 +319,8 @@ class TlsChannel:
 def reason_of(error: ssl.SSLError) -> str:
     """Return a reason for operators, from an error of OpenSSL."""
     if isinstance(error, ssl.SSLCertVerificationError):
-        return f"the peer's certificate is refused: {error.verify_message}"
+        reason = _CRL_REASONS.get(error.verify_code, error.verify_message)
+        return f"the peer's certificate is refused: {reason}"
     text = _reason(error)
     for part, meaning in _REASONS:
         if part in text:

@@ -6,15 +6,18 @@ import contextlib
 import ssl
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import attrs
 
 from router.config.connectors import ConnectorSettings
 from router.config.listeners import ListenerSettings
 from router.config.ssl_profiles import SslProfileSettings
-from router.net.tls.channel import ServerSide, TlsChannel
+from router.net.tls.channel import ServerSide, TlsChannel, reason_of
 from router.net.tls.contexts import ProfileUnusable, client_context, server_context
+
+if TYPE_CHECKING:
+    import trio
 
 Stamps = tuple[tuple[str, int, int, int], ...]
 """Path, modification time in nanoseconds, size and inode of each file."""
@@ -43,6 +46,20 @@ class ServerTls:
     def channel(self) -> TlsChannel:
         """Return the TLS layer of a new connection."""
         return TlsChannel(self.context, allows_plain=self.allows_plain)
+
+    def stream(self, stream: trio.SocketStream) -> trio.SSLStream[trio.SocketStream]:
+        """Return TLS on a new connection of an HTTP listener."""
+        # only here: `trioute check` needs neither
+        import trio
+
+        from router.net.tls.streams import stream_below_tls
+
+        below = stream_below_tls(stream)
+        return trio.SSLStream(below, self.context, server_side=True, https_compatible=True)
+
+    def reason_of(self, error: ssl.SSLError) -> str:
+        """Return why TLS has failed, for operators, from an error of OpenSSL."""
+        return reason_of(error)
 
     def user_of(self, channel: TlsChannel) -> str | None:
         """Return the user that the peer's verified certificate stands for, or None without one."""
@@ -146,19 +163,33 @@ def renewed_client_tls(
     return load_client_tls(connector, profile)
 
 
-def certificate_expiries(profiles: Iterable[SslProfileSettings]) -> Mapping[str, float]:
-    """Return when the profiles' certificates expire, by profile, in seconds since 1970.
+@attrs.frozen
+class Expiries:
+    """When certificates and revocation lists expire, by profile, in seconds since 1970."""
+
+    certificates: Mapping[str, float] = attrs.Factory(dict)
+    lists: Mapping[str, float] = attrs.Factory(dict)
+
+
+def expiries_of(profiles: Iterable[SslProfileSettings]) -> Expiries:
+    """Return when the profiles' certificates and revocation lists expire.
 
     Files that cannot be used are left out. Reads files, so call this in a thread.
     """
-    from router.net.tls.certificates import own_certificate
+    from router.net.tls.certificates import crl_expiry, own_certificate
 
-    found = {}
+    certificates, lists = {}, {}
     for profile in profiles:
+        name = str(profile.name)
         if profile.cert_file is not None:
             with contextlib.suppress(ProfileUnusable):
-                found[str(profile.name)] = own_certificate(profile.cert_file).expires_at
-    return found
+                certificates[name] = own_certificate(profile.cert_file).expires_at
+        if profile.crl_file is not None:
+            with contextlib.suppress(ProfileUnusable):
+                at = crl_expiry(profile.crl_file)
+                if at is not None:
+                    lists[name] = at
+    return Expiries(certificates, lists)
 
 
 def stamps_of(profiles: Iterable[SslProfileSettings]) -> Stamps:

@@ -42,24 +42,40 @@ class TlsSocket:
     def recv_into(self, buffer: memoryview) -> int:
         """Receive into a buffer of at least 64 KiB, and return the count of octets; 0 at the end.
 
+        What an earlier call has left is processed before anything else is received.
+
         Raises `BlockingIOError` if nothing was decrypted, `OSError` if the socket has failed, or
         `TlsFailed`, after the alert for the peer was sent.
         """
         size = len(buffer) - MARGIN_BYTES
         if len(TlsSocket._received) < size:
             TlsSocket._received = memoryview(bytearray(size))
-        received = TlsSocket._received
-        size = self._sock.recv_into(received, size)
-        if size == 0:
-            return 0
+        received = TlsSocket._received[:0]
+        if not self.channel.has_rest:
+            size = self._sock.recv_into(TlsSocket._received, size)
+            if size == 0:
+                return 0
+            received = TlsSocket._received[:size]
         try:
-            count = self.channel.receive(received[:size], buffer)
+            count = self.channel.receive(received, buffer)
         except TlsFailed:
             self.flush()
             raise
         if count or self.channel.is_ended:
             return count
         raise BlockingIOError
+
+    @property
+    def has_to_wait(self) -> bool:
+        """Return whether nothing may be received before the peer has read more of our answers."""
+        return self.channel.is_secured and self.channel.is_congested
+
+    async def wait_readable(self) -> None:
+        """Wait until there is something to receive."""
+        if self.channel.has_rest:
+            await trio.lowlevel.checkpoint()
+        else:
+            await trio.lowlevel.wait_readable(self._sock)
 
     def receive_flight(self) -> Flight | None:
         """Receive once during the handshake; return what to process next, None at the end.

@@ -16,6 +16,7 @@ from router.net.endpoints import endpoint_name
 from router.net.router_pump import RouterPump
 from router.net.tls.channel import Security, reason_of
 from router.net.tls.profiles import ClientTls
+from router.net.tls.streams import stream_below_tls
 from router.net.websockets.bridge import run_over, socket_pair
 from router.net.websockets.subprotocols import AMQP
 from router.net.websockets.websocket import (
@@ -129,7 +130,8 @@ async def _open(
 def _secured(
     stream: trio.SocketStream, tls: ClientTls, hostname: str
 ) -> trio.SSLStream[trio.SocketStream]:
-    return trio.SSLStream(stream, tls.context, server_hostname=hostname, https_compatible=True)
+    below = stream_below_tls(stream)
+    return trio.SSLStream(below, tls.context, server_hostname=hostname, https_compatible=True)
 
 
 async def _shake_hands(

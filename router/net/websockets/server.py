@@ -21,8 +21,10 @@ from router.net.router_hub import RouterHub
 from router.net.router_pump import RouterPump
 from router.net.tls.channel import Security
 from router.net.tls.profiles import ServerTls
+from router.net.tls.streams import stream_below_tls
 from router.net.websockets.bridge import run_over, socket_pair
 from router.net.websockets.origins import origin_objection
+from router.net.websockets.requests import request_objection
 from router.net.websockets.subprotocols import ALLOWED, choose
 from router.net.websockets.websocket import (
     HandshakeStream,
@@ -80,13 +82,13 @@ class WebSocketPort(AmqpPort):
             log.debug("connection lost before it was served", listener=self.listener.name)
             return
         # the caller closes `stream`
-        own = trio.SocketStream(trio.socket.socket(fileno=stream.socket.detach()))
-        own.socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        sock = trio.socket.socket(fileno=stream.socket.detach())
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        own = trio.SocketStream(sock)
+        stream_of_web_socket: OctetStream = own
         if isinstance(octets, trio.SSLStream):
-            octets.transport_stream = own
-            stream_of_web_socket: OctetStream = octets
-        else:
-            stream_of_web_socket = own
+            octets.transport_stream = stream_below_tls(own)
+            stream_of_web_socket = octets
         handshake = HandshakeStream(stream_of_web_socket, head, behind)
         self._connections.start_soon(self._serve, stream_of_web_socket, handshake, head, name)
 
@@ -124,6 +126,10 @@ class WebSocketPort(AmqpPort):
         request = await web_socket.request()
         if request is None:
             self._log_refused(name, web_socket.mistake or "the connection is lost")
+            return None
+        objection = request_objection(head)
+        if objection is not None:
+            await self._refuse(web_socket, request, name, 400, objection)
             return None
         origins = [value for key, value in request.headers if key == b"origin"]
         host = _HOST.search(head)

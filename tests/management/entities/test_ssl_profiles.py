@@ -10,7 +10,7 @@ import pytest
 from router.config.model import Configuration
 from router.config.secret import Secret
 from router.config.ssl_profiles import SslProfileSettings
-from router.management.entities.ssl_profiles import SSL_PROFILE, CertificateView, ssl_profiles
+from router.management.entities.ssl_profiles import SSL_PROFILE, ExpiryView, ssl_profiles
 from router.management.schema import LiveEntity
 from router.management.views import RouterView
 
@@ -23,8 +23,9 @@ def values_of(entity: object) -> dict[str, object]:
     return {each.name: each.read(entity) for each in SSL_PROFILE.attributes}
 
 
-async def test_a_profile_shows_its_expiry_and_not_its_password(tmp_path: Path) -> None:
-    profile = Authority(tmp_path).profile(password=None)
+async def test_a_profile_shows_its_expiries_and_not_its_password(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    profile = authority.profile(password=None, crl_file=authority.revoke())
     configuration = Configuration(ssl_profiles=(profile,))
     async with running_node(configuration) as running:
         hub = running.node.hub
@@ -37,6 +38,9 @@ async def test_a_profile_shows_its_expiry_and_not_its_password(tmp_path: Path) -
     seconds = values["certificateSeconds"]
     assert isinstance(seconds, int)
     assert seconds > 0
+    left = values["crlSeconds"]
+    assert isinstance(left, int)
+    assert 0 < left <= 86400
 
 
 def test_a_profile_without_a_certificate_has_no_expiry(tmp_path: Path) -> None:
@@ -49,9 +53,15 @@ def test_a_profile_without_a_certificate_has_no_expiry(tmp_path: Path) -> None:
 def test_an_expiry_is_a_moment_in_utc_and_what_is_left_of_the_time(
     now: float, seconds: int
 ) -> None:
-    values = values_of(LiveEntity(SslProfileSettings(name="p"), CertificateView(1.8e9, now)))
+    profile = SslProfileSettings(name="p")
+    values = values_of(LiveEntity(profile, ExpiryView(1.8e9, None, now)))
     assert values["certificateExpires"] == "2027-01-15T08:00:00Z"
     assert values["certificateSeconds"] == seconds
+    assert values["crlExpires"] is values["crlSeconds"] is None
+    values = values_of(LiveEntity(profile, ExpiryView(None, 1.8e9, now)))
+    assert values["crlExpires"] == "2027-01-15T08:00:00Z"
+    assert values["crlSeconds"] == seconds
+    assert values["certificateExpires"] is values["certificateSeconds"] is None
 
 
 async def test_each_profile_has_the_expiry_of_its_own_certificate(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
+import time
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
-from router.net.tls.certificates import load_user_names, own_certificate, user_of
+from router.net.tls.certificates import crl_expiry, load_user_names, own_certificate, user_of
 from router.net.tls.contexts import ProfileUnusable
 
 from support.certificates import Authority
@@ -134,3 +135,38 @@ def test_names_of_users_that_cannot_be_read(
 def test_certificates_of_an_authority_have_names(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     assert own_certificate(authority.issue("localhost")).host_names == {"localhost"}
+
+
+def test_the_first_list_that_expires_counts(tmp_path: Path) -> None:
+    one, other = (Authority(tmp_path) for _ in range(2))
+    file = one.revoke(next_update=dt.timedelta(days=9))
+    at = crl_expiry(file)
+    assert at is not None
+    assert 8.9 * 86400 < at - time.time() < 9.1 * 86400
+    file.write_bytes(
+        file.read_bytes() + other.revoke(next_update=dt.timedelta(days=-2)).read_bytes()
+    )
+    # the file has changed, and is read anew
+    at = crl_expiry(file)
+    assert at is not None
+    assert -2.1 * 86400 < at - time.time() < -1.9 * 86400
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (None, "crlFile cannot be read: No such file"),
+        (b"-----BEGIN X509 CRL-----\nAAAA\n-----END X509 CRL-----\n", "crlFile has a list that"),
+    ],
+    ids=["missing", "broken"],
+)
+def test_lists_that_cannot_be_read(tmp_path: Path, content: bytes | None, reason: str) -> None:
+    file = tmp_path / "crl.pem"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(ProfileUnusable, match=reason):
+        crl_expiry(file)
+
+
+def test_a_file_without_lists_has_no_expiry(tmp_path: Path) -> None:
+    assert crl_expiry(Authority(tmp_path).ca_file) is None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,10 @@ from hypothesis import given, strategies as st
 from router.config.listeners import ClientCertificate
 from router.config.ssl_profiles import SslProfileSettings
 from router.net.tls.channel import (
+    CONGESTED_BYTES,
+    LEAN_PIECE_BYTES,
     OUTPUT_BYTES,
+    PIECE_BYTES,
     RECORD_BYTES,
     RECORD_OVERHEAD_BYTES,
     TLS_HEADER,
@@ -22,6 +27,7 @@ from router.net.tls.channel import (
 from router.net.tls.contexts import client_context, server_context
 
 from support.certificates import Authority
+from support.key_updates import REQUESTED, UPDATE_BYTES, KeyUpdater
 
 ROOM = 2**18
 MARGIN = 2 * (RECORD_BYTES + RECORD_OVERHEAD_BYTES)
@@ -54,6 +60,9 @@ class Ends:
         into = memoryview(bytearray(len(octets) + MARGIN))
         count = end.receive(memoryview(octets), into)
         self.heard[id(end)] += bytes(into[:count])
+        while end.has_rest:
+            count = end.receive(memoryview(b""), into)
+            self.heard[id(end)] += bytes(into[:count])
 
     def say(self, end: TlsChannel, octets: bytes) -> None:
         """Let one side send octets, and the other receive them."""
@@ -123,6 +132,107 @@ def test_the_output_of_one_call_is_bounded(authority: Authority) -> None:
     count = both.client.encrypt(memoryview(bytes(2**20)))
     assert count < 2**20
     assert len(taken(both.client)) < OUTPUT_BYTES + RECORD_BYTES + RECORD_OVERHEAD_BYTES
+
+
+@pytest.fixture
+def updater() -> Iterator[KeyUpdater]:
+    """Return a client that changes its keys."""
+    found = KeyUpdater()
+    yield found
+    found.close()
+
+
+def secured_by(updater: KeyUpdater, authority: Authority) -> TlsChannel:
+    """Return a server whose handshake with a client is complete."""
+    server = TlsChannel(server_context(authority.profile()))
+    into = memoryview(bytearray(ROOM))
+    while not updater.shake_hands(bytes(taken(server))):
+        server.receive(memoryview(updater.take()), into)
+    server.receive(memoryview(updater.take()), into)
+    assert server.is_secured
+    taken(server)
+    return server
+
+
+def calls(server: TlsChannel, octets: bytes) -> tuple[int, int, int]:
+    """Let a server receive octets; return how many calls that took, and how much data came.
+
+    The first call took the last number of octets.
+    """
+    into = memoryview(bytearray(len(octets) + MARGIN))
+    number, data = 1, server.receive(memoryview(octets), into)
+    first = len(octets) - len(server._rest)
+    while server.has_rest:
+        number += 1
+        data += server.receive(memoryview(b""), into)
+    return number, data, first
+
+
+def test_changes_of_keys_are_taken_a_few_at_a_time(
+    authority: Authority, updater: KeyUpdater
+) -> None:
+    server = secured_by(updater, authority)
+    updater.update(8000)
+    flood = updater.take()
+    assert len(flood) == 8000 * UPDATE_BYTES
+    number, data, first = calls(server, flood)
+    # the first call notices it, and each further one takes little, for a millisecond or two
+    assert data == 0
+    assert first <= 2 * PIECE_BYTES
+    assert number >= (len(flood) - first) // (2 * LEAN_PIECE_BYTES)
+    # nothing is lost, and whoever sends data again is served as before
+    long = bytes(range(256)) * 1024
+    updater.write(long[:100])
+    updater.write(long)
+    assert calls(server, updater.take())[1] == 100 + len(long)
+    updater.write(long)
+    assert calls(server, updater.take())[:2] == (1, len(long))
+
+
+def test_little_data_among_changes_of_keys_helps_little(
+    authority: Authority, updater: KeyUpdater
+) -> None:
+    server = secured_by(updater, authority)
+    for _ in range(400):
+        updater.update(20)
+        updater.write(b"x" * 20)
+    flood = updater.take()
+    number, data, _ = calls(server, flood)
+    assert data == 8000
+    assert number >= len(flood) // (4 * LEAN_PIECE_BYTES)
+
+
+@pytest.mark.parametrize("size", [100, 1000, 16_384])
+def test_records_with_data_are_taken_at_once(
+    authority: Authority, updater: KeyUpdater, size: int
+) -> None:
+    server = secured_by(updater, authority)
+    for _ in range(60_000 // size):
+        updater.write(bytes(size))
+    assert calls(server, updater.take())[0] == 1
+
+
+def test_who_does_not_read_the_answers_is_not_heard_for_ever(
+    authority: Authority, updater: KeyUpdater
+) -> None:
+    server = secured_by(updater, authority)
+    into = memoryview(bytearray(ROOM))
+    received = 0
+
+    def is_congested() -> bool:
+        return server.is_congested
+
+    while not is_congested():
+        updater.update(100, REQUESTED)
+        octets = updater.take()
+        received += len(octets)
+        server.receive(memoryview(octets), into)
+        assert received < 10 * CONGESTED_BYTES
+    # in ordinary traffic there is never so much
+    taken(server)
+    assert not is_congested()
+    server.encrypt(memoryview(bytes(2**20)))
+    assert not is_congested()
 
 
 def test_the_end_of_a_stream_is_seen(authority: Authority) -> None:
@@ -242,3 +352,40 @@ def test_no_octets_have_another_effect(
         both.deliver(both.server, (b"\x16\x03\x03" if is_tls else b"") + octets)
     with contextlib.suppress(TlsFailed):
         both.deliver(both.client, octets)
+
+
+@pytest.mark.parametrize(
+    ("case", "reason"),
+    [
+        ("revoked", "the peer's certificate is refused: certificate revoked"),
+        (
+            "expired",
+            "has expired, so nobody with such a certificate is let in until there is a new",
+        ),
+        ("early", "is not valid yet"),
+        ("other", "crlFile has no revocation list of the authority that signed it"),
+    ],
+)
+def test_a_client_looks_at_its_revocation_list(
+    tmp_path: Path, authority: Authority, case: str, reason: str
+) -> None:
+    server = authority.profile()
+    assert server.cert_file is not None
+    lists = {
+        "revoked": lambda: authority.revoke(server.cert_file, name=case),
+        "expired": lambda: authority.revoke(next_update=timedelta(days=-1), name=case),
+        "early": lambda: authority.revoke(
+            begins=timedelta(days=1), next_update=timedelta(days=2), name=case
+        ),
+        "other": lambda: Authority(tmp_path).revoke(),
+    }
+    client = SslProfileSettings(
+        name="client", ca_cert_file=authority.ca_file, crl_file=lists[case]()
+    )
+    both = Ends(
+        TlsChannel(client_context(client, verify_hostname=True), server_hostname="localhost"),
+        TlsChannel(server_context(server)),
+    )
+    with pytest.raises(TlsFailed, match=reason) as caught:
+        both.pass_on()
+    assert caught.value.is_refusal

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import cast
 
@@ -10,17 +13,21 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from router.amqp.framing import AMQP_HEADER
+from router.amqp.framing import AMQP_HEADER, encode_frame
+from router.amqp.performatives import Close, Transfer
 from router.config.connectors import ConnectorSettings
 from router.config.listeners import ListenerSettings
 from router.config.model import Configuration
 from router.config.redirects import RedirectSettings
 from router.config.ssl_profiles import SslProfileSettings
-from router.net.tls.channel import TLS_HEADER
+from router.net.tls.channel import CONGESTED_BYTES, TLS_HEADER
 
 from support.certificates import Authority
-from support.loopback import Running, dialled, running_node
+from support.key_updates import NOT_REQUESTED, REQUESTED, KeyUpdater
+from support.loopback import Peer, Running, dialled, running_node
 from support.scripted_server import ServerPeer
+from support.transcripts import message
+from support.web_sockets import OPENING
 
 
 @pytest.fixture
@@ -270,3 +277,90 @@ async def test_external_without_a_certificate_is_not_left_out(authority: Authori
             await b.until(lambda: standing.status.failure is not None)
             assert standing.status.failure is not None
             assert "the server offers SASL ANONYMOUS" in standing.status.failure.reason
+
+
+class Flooding:
+    """Client over TLS that changes its keys; it reads nothing that it is not asked to read."""
+
+    def __init__(self, stream: trio.SocketStream, updater: KeyUpdater) -> None:
+        self.stream = stream
+        self.updater = updater
+
+    async def shake_hands(self) -> None:
+        """Do the handshake."""
+        octets = b""
+        while not self.updater.shake_hands(octets):
+            await self.stream.send_all(self.updater.take())
+            octets = bytes(await self.stream.receive_some(65536))
+        await self.stream.send_all(self.updater.take())
+
+    async def say(self, octets: bytes) -> None:
+        """Send octets of AMQP."""
+        self.updater.write(octets)
+        await self.stream.send_all(self.updater.take())
+
+    async def flood(self, count: int, kind: int) -> bool:
+        """Change the keys; return False if the router does not read any more for a while."""
+        self.updater.update(count, kind)
+        with trio.move_on_after(1) as waiting:
+            await self.stream.send_all(self.updater.take())
+        return not waiting.cancelled_caught
+
+
+@asynccontextmanager
+async def flooding(address: tuple[str, int]) -> AsyncIterator[Flooding]:
+    """Yield a connection with TLS whose handshake is complete."""
+    updater = KeyUpdater()
+    try:
+        with trio.socket.socket() as sock:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            await sock.connect(address)
+            client = Flooding(trio.SocketStream(sock), updater)
+            await client.shake_hands()
+            yield client
+    finally:
+        updater.close()
+
+
+async def exchange(peer: Peer, number: int) -> None:
+    """Send a message, and receive it on the same connection."""
+    await peer.say(message(number, settled=True))
+    await peer.hear_until(Transfer)
+
+
+@pytest.mark.parametrize("kind", [NOT_REQUESTED, REQUESTED], ids=["own", "both"])
+async def test_changes_of_keys_disturb_nobody(authority: Authority, kind: int) -> None:
+    secured = ListenerSettings(port=0, ssl_profile="tls")
+    configuration = Configuration(
+        ssl_profiles=(authority.profile(),),
+        listeners=(secured, ListenerSettings(port=0, name="plain")),
+    )
+    async with (
+        running_node(configuration) as running,
+        dialled(running.addresses[1]) as other,
+        flooding(running.address) as client,
+    ):
+        await client.say(OPENING)
+        await running.until(lambda: len(running.pumps) == 2)
+        (pump,) = (each for each in running.pumps if each.tls is not None)
+        pump.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+        if kind == REQUESTED:
+            # the kernel holds little of what the router does not receive
+            pump.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        await other.begin()
+        await other.attach_receiver("q", credit=1000)
+        await other.attach_sender("q")
+        assert pump.tls is not None
+        channel = pump.tls.channel
+        is_read = True
+        for number in range(40):
+            if is_read:
+                is_read = await client.flood(1000, kind)
+            await exchange(other, number)
+            assert len(channel.unsent) + channel._outgoing.pending < 2 * CONGESTED_BYTES
+        # whose answers nobody reads is not read either; without answers there is no reason to stop
+        assert is_read == (kind == NOT_REQUESTED)
+        if kind == REQUESTED:
+            return
+        await client.say(encode_frame(0, Close()))
+        await running.until(lambda: len(running.pumps) == 1)

@@ -76,10 +76,10 @@ async def test_a_client_may_have_to_show_a_certificate(authority: Authority) -> 
             assert (await answer(stream)).startswith(b"HTTP/1.1 200")
 
 
-async def test_http_without_tls_gets_nothing(authority: Authority) -> None:
+async def test_http_without_tls_is_told_to_use_it(authority: Authority) -> None:
     async with running_node(serving(authority)) as running:
         async with await trio.open_tcp_stream(*running.address) as stream:
-            assert not (await answer(stream)).startswith(b"HTTP")
+            assert (await answer(stream)).startswith(b"HTTP/1.1 400")
         async with secured(running, authority) as stream:
             assert (await answer(stream)).startswith(b"HTTP/1.1 200")
 

@@ -16,7 +16,7 @@ from router.net.tls.channel import TlsChannel
 from router.net.tls.contexts import ProfileUnusable, client_context
 from router.net.tls.profiles import (
     ServerTls,
-    certificate_expiries,
+    expiries_of,
     load_client_tls,
     load_server_tls,
     renewed_client_tls,
@@ -144,8 +144,10 @@ def test_every_file_counts(authority: Authority, tmp_path: Path) -> None:
 
 def test_expiries_of_what_can_be_read(authority: Authority, tmp_path: Path) -> None:
     profiles = [
-        authority.profile(),
-        authority.profile("broken", cert_file=tmp_path / "missing"),
+        authority.profile(crl_file=authority.revoke()),
+        authority.profile("broken", cert_file=tmp_path / "missing", crl_file=tmp_path / "missing"),
         SslProfileSettings(name="client"),
     ]
-    assert list(certificate_expiries(profiles)) == ["tls"]
+    found = expiries_of(profiles)
+    assert list(found.certificates) == ["tls"]
+    assert list(found.lists) == ["tls"]

@@ -11,7 +11,10 @@ import trio.testing
 
 from router.net.websockets.websocket import (
     HANDSHAKE_BYTES,
+    LEAN_BYTES,
+    RECEIVED_BYTES,
     HandshakeStream,
+    Pace,
     WebSocket,
     WebSocketClosed,
     WebSocketFailed,
@@ -183,3 +186,67 @@ async def test_a_client_opens_and_is_answered() -> None:
         with pytest.raises(WebSocketClosed):
             await server.receive()
         nursery.cancel_scope.cancel()
+
+
+EMPTY = {
+    "binary": b"\x82\x80\0\0\0\0",
+    "parts": b"\0\x80\0\0\0\0",
+    "pong": b"\x8a\x80\0\0\0\0",
+    "ping": b"\x89\x80\0\0\0\0",
+}
+
+
+@pytest.mark.parametrize("frame", EMPTY.values(), ids=EMPTY)
+async def test_frames_without_data_are_taken_a_few_at_a_time(frame: bytes) -> None:
+    """Other tasks run in between; and whoever sends data again is served as before."""
+    count = 20_000
+    turns = 0
+
+    async def take_turns() -> None:
+        nonlocal turns
+        while True:
+            await trio.lowlevel.checkpoint()
+            turns += 1
+
+    async def drain(client: RawWebSocket) -> None:
+        # the answers to pings
+        while await client.stream.receive_some(65536):
+            pass
+
+    async with connected() as (server, client), trio.open_nursery() as nursery:
+        if frame == EMPTY["parts"]:
+            await client.send(b"", message_finished=False)
+        nursery.start_soon(take_turns)
+        nursery.start_soon(drain, client)
+        await client.stream.send_all(frame * count)
+        await client.stream.send_all(b"\x80" if frame == EMPTY["parts"] else b"\x82")
+        await client.stream.send_all(b"\x81\0\0\0\0x")
+        assert await server.receive() == b"x"
+        # once for each piece, but for the first ones and the last
+        assert turns >= count * len(frame) // (2 * LEAN_BYTES)
+        nursery.cancel_scope.cancel()
+
+
+async def test_data_are_received_in_large_pieces() -> None:
+    async with connected() as (server, client), trio.open_nursery() as nursery:
+        nursery.start_soon(client.send, bytes(2**20))
+        largest = got = 0
+        while got < 2**20:
+            piece = await server.receive()
+            got += len(piece)
+            largest = max(largest, len(piece))
+        assert largest > 16 * LEAN_BYTES
+
+
+@pytest.mark.parametrize(("data", "most"), [(0, LEAN_BYTES), (749, LEAN_BYTES), (750, 1774)])
+def test_the_pace_is_that_of_data(data: int, most: int) -> None:
+    pace = Pace()
+    assert pace.next() == LEAN_BYTES
+    pace.received(1000)
+    pace.passed_on(data)
+    assert pace.next() == most
+    for _ in range(10):
+        pace.received(RECEIVED_BYTES)
+        pace.passed_on(RECEIVED_BYTES)
+        assert pace.next() <= RECEIVED_BYTES
+    assert pace.next() == RECEIVED_BYTES
