@@ -105,6 +105,7 @@ async function again() {
 async function batch() {
   const client = new ServiceBusClient(text, options);
   const sender = client.createSender(address);
+  await sender.sendMessages({ body: 'alone' });
   await sender.sendMessages([{ body: 'one' }, { body: 'two' }]);
   tell('sent', true);
   await client.close();

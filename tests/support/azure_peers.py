@@ -136,8 +136,10 @@ def said_by_java(authority: Authority, place: Place, *what: str, key: str = KEY)
     They trust only this authority. Skip without them, or fail where `TRIOUTE_REQUIRE_INTEROP=1`.
     """
     java = require_java(JARS, "AZURE'S SDKS FOR JAVA")
-    trust = {"trustStore": trust_store(authority), "trustStorePassword": STORE_PASSWORD}
-    command = [java, *(f"-Djavax.net.ssl.{name}={value}" for name, value in trust.items())]
+    command = [java]
+    if place.encrypted:
+        trust = {"trustStore": trust_store(authority), "trustStorePassword": STORE_PASSWORD}
+        command += [f"-Djavax.net.ssl.{name}={value}" for name, value in trust.items()]
     # it is over before better code would pay off
     command += ["-XX:TieredStopAtLevel=1", "-cp", f"{JARS}/*", str(PEER)]
     command += [place.text(key, port=False), f"https://localhost:{place.port}"]

@@ -73,6 +73,7 @@ public class Peer {
                 return again(address);
             case "batch":
                 try (ServiceBusSenderClient sender = bus().sender().queueName(address).buildClient()) {
+                    sender.sendMessage(new ServiceBusMessage("alone"));
                     sender.sendMessages(List.of(new ServiceBusMessage("one"), new ServiceBusMessage("two")));
                     return "sent";
                 }
