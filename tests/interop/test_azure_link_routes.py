@@ -128,12 +128,9 @@ def test_a_sender_hears_what_the_container_says(
         for number, what in enumerate((single, several)):
             sending = pool.submit(sender.send_messages, what)
             rhea.messages(number + 1, link)
+            words = f"number {number}"
             # the SDK fails on an error that ends before its info
-            error = {
-                "condition": "com.example:too-blue",
-                "description": f"number {number}",
-                "info": {},
-            }
+            error = {"condition": "com.example:too-blue", "description": words, "info": {}}
             rhea.tell("settle", link=link, number=number, outcome="rejected", error=error)
             with pytest.raises(ServiceBusError, match=words):
                 sending.result(PATIENCE_S)
