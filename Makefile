@@ -249,7 +249,7 @@ soak: env-test ## the random tests, twenty times as many examples; what fails is
 model: env-test ## let the model of the router play for long, on the compiled build
 	@HYPOTHESIS_PROFILE=long TRIOUTE_EXPECT_BUILD=compiled .venv-test/bin/pytest --timeout 0 tests/core/test_model.py $(PYTEST_ARGS)
 
-sbom: ## a software bill of materials of a router (CycloneDX), in dist/
+sbom: ## a software bill of materials of a router and its plugins (CycloneDX), in dist/
 	@$(PYTHON) deploy/build/supply_chain.py sbom
 
 audit: ## whether a package that a router needs is known to be vulnerable; ARGS are passed on
