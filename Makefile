@@ -115,7 +115,7 @@ brokers:
 # Each build has its say, whatever became of the other.
 test: env-dev interop prometheus brokers spark ## the suite on the compiled build, and what may differ on the interpreted one
 	@log=$$(mktemp); status=0; \
-	echo "the interpreted build is tested at the same time; its report comes last"; \
+	echo "the interpreted build is tested at the same time; its report comes last, and is in $$log until then"; \
 	$(MAKE) --no-print-directory test-interpreted JOBS=2 >$$log 2>&1 & pid=$$!; \
 	trap 'kill $$pid; rm -f $$log; exit 130' INT TERM; \
 	$(MAKE) --no-print-directory test-compiled || status=1; \
