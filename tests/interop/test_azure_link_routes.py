@@ -124,8 +124,8 @@ def test_a_sender_hears_what_the_container_says(
     link = taker(rhea, routed, autoaccept=False)
     client = ServiceBusClient.from_connection_string(text_for(routed), retry_total=0)
     with client, client.get_queue_sender("orders") as sender:
-        single, several = ServiceBusMessage("alone"), [ServiceBusMessage("one")] * 2
-        for number, what in enumerate((single, several)):
+        single: ServiceBusMessage | list[ServiceBusMessage] = ServiceBusMessage("alone")
+        for number, what in enumerate((single, [ServiceBusMessage("one")] * 2)):
             sending = pool.submit(sender.send_messages, what)
             rhea.messages(number + 1, link)
             words = f"number {number}"

@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, Protocol
 
 from azure.servicebus import ServiceBusClient, ServiceBusMessage, TransportType
 
 from support.azure_peers import PATIENCE_S, Place, said_by_java, said_by_node, serve
 from support.certificates import Authority
 from support.routers import StartRouter
+
+
+class Sdk(Protocol):
+    """SDK of Service Bus: its name, and the bodies as they are in its messages."""
+
+    name: str
+    sends: tuple[str, ...]
+
+    def send(self, address: str) -> None:
+        """Send the messages."""
+
+    def receive(self, address: str) -> list[str]:
+        """Complete the messages; return their bodies."""
+
 
 # Each sends one message, and then a batch of two.
 COUNT = 3
@@ -18,8 +32,8 @@ COUNT = 3
 class Python:
     """The SDK in Python."""
 
-    # the bodies as they are in its messages
-    sends = ("alone", "one", "two")
+    name = "Python"
+    sends: tuple[str, ...] = ("alone", "one", "two")
 
     def __init__(self, place: Place, authority: Authority) -> None:
         self.client = ServiceBusClient.from_connection_string(
@@ -52,7 +66,8 @@ class Python:
 class JavaScript:
     """The SDK in JavaScript, which sends texts as JSON, and reads what is JSON."""
 
-    sends = ('"alone"', '"one"', '"two"')
+    name = "JavaScript"
+    sends: tuple[str, ...] = ('"alone"', '"one"', '"two"')
 
     def __init__(self, place: Place, authority: Authority) -> None:
         self.place = place
@@ -78,7 +93,8 @@ class JavaScript:
 class Java:
     """The SDK in Java."""
 
-    sends = ("alone", "one", "two")
+    name = "Java"
+    sends: tuple[str, ...] = ("alone", "one", "two")
 
     def __init__(self, place: Place, authority: Authority) -> None:
         self.place = place
@@ -97,15 +113,17 @@ class Java:
 def test_each_sends_to_the_next(routers: StartRouter, authority: Authority) -> None:
     """Python sends to JavaScript, JavaScript to Java, and Java to Python, all at once."""
     _, place = serve(routers, authority, "tcp")
-    circle = (Python, JavaScript, Java)
+    kinds = (Python, JavaScript, Java)
+    circle: list[Sdk] = [each(place, authority) for each in kinds]
+    # of their own, or one would close the other's connection
+    others: list[Sdk] = [each(place, authority) for each in (*kinds[1:], kinds[0])]
     with ThreadPoolExecutor(2 * len(circle)) as pool:
-        received, sent = {}, []
-        for number, one in enumerate(circle):
-            other = circle[(number + 1) % len(circle)]
-            received[one, other] = pool.submit(other(place, authority).receive, one.__name__)
-            sent.append(pool.submit(one(place, authority).send, one.__name__))
+        received, sent = [], []
+        for one, other in zip(circle, others, strict=True):
+            received.append(pool.submit(other.receive, one.name))
+            sent.append(pool.submit(one.send, one.name))
         # whatever fails fails to send, and who receives then waits in vain
         for each in sent:
             each.result(4 * PATIENCE_S)
-        for (one, _), bodies in received.items():
-            assert bodies.result(PATIENCE_S) == list(one.sends), one
+        for one, bodies in zip(circle, received, strict=True):
+            assert bodies.result(PATIENCE_S) == list(one.sends), one.name
