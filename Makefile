@@ -115,7 +115,7 @@ brokers:
 # Each build has its say, whatever became of the other.
 test: env-dev interop prometheus brokers spark ## the suite on the compiled build, and what may differ on the interpreted one
 	@log=$$(mktemp); status=0; \
-	echo "the interpreted build is tested at the same time; its report comes last"; \
+	echo "the interpreted build is tested at the same time; its report comes last, and is in $$log until then"; \
 	$(MAKE) --no-print-directory test-interpreted JOBS=2 >$$log 2>&1 & pid=$$!; \
 	trap 'kill $$pid; rm -f $$log; exit 130' INT TERM; \
 	$(MAKE) --no-print-directory test-compiled || status=1; \
@@ -249,7 +249,7 @@ soak: env-test ## the random tests, twenty times as many examples; what fails is
 model: env-test ## let the model of the router play for long, on the compiled build
 	@HYPOTHESIS_PROFILE=long TRIOUTE_EXPECT_BUILD=compiled .venv-test/bin/pytest --timeout 0 tests/core/test_model.py $(PYTEST_ARGS)
 
-sbom: ## a software bill of materials of a router (CycloneDX), in dist/
+sbom: ## a software bill of materials of a router and its plugins (CycloneDX), in dist/
 	@$(PYTHON) deploy/build/supply_chain.py sbom
 
 audit: ## whether a package that a router needs is known to be vulnerable; ARGS are passed on

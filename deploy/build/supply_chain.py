@@ -3,8 +3,9 @@
     python3 supply_chain.py sbom [FILE]    write a software bill of materials (CycloneDX)
     python3 supply_chain.py audit          compare with the advisories on PyPI
 
-Runs on a bare Python. Both look at the packages that `pip install trioute` installs, in a new
-environment; the tools are installed into another one. Both are in `.venv-audit`. The audit exits
+Runs on a bare Python. Both look at the packages that a router may run with: its dependencies, those
+of its extras for run time, and those of the plugins. They are installed into a new environment, and
+the tools into another one. Both are in `.venv-audit`. The audit exits
 with 1 if a package has a known vulnerability. If the advisories cannot be read, as where only a
 mirror of PyPI can be reached, it says so and exits with 0; with `--required` that is an error.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 import tomllib
@@ -24,6 +26,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 PLACE = ROOT / ".venv-audit"
 TOOLS = ("pip-audit>=2.9,<3", "cyclonedx-bom>=7,<8")
+# Extras of pyproject.toml that no router runs with.
+DEVELOPMENT = {"test", "fuzz", "dev"}
+_NAME = re.compile(r"[A-Za-z0-9._-]+")
 DEFAULT_FILE = Path("dist/trioute.cdx.json")
 
 
@@ -46,10 +51,39 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def dependencies() -> list[str]:
-    """Return the router's dependencies, as pyproject.toml has them."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    found: list[str] = project["dependencies"]
-    return found
+    """Return what a router may run with, as its and the plugins' pyproject.toml have it.
+
+    Extras count, but not those for development (`DEVELOPMENT`).
+    """
+    own = _project(ROOT)
+    found: list[str] = []
+    names = {own["name"]}
+    for project in (own, *map(_project, plugins())):
+        names.add(project["name"])
+        extras = project.get("optional-dependencies", {})
+        found += project["dependencies"]
+        for extra in extras.keys() - DEVELOPMENT:
+            found += extras[extra]
+    # the tree itself is not on PyPI
+    return sorted({each for each in found if _name(each) not in names})
+
+
+def plugins() -> list[Path]:
+    """Return the folders of the plugins."""
+    return sorted(file.parent for file in ROOT.glob("plugins/*/pyproject.toml"))
+
+
+def _name(requirement: str) -> str:
+    found = _NAME.match(requirement)
+    assert found is not None, requirement
+    return found[0]
+
+
+def _project(folder: Path) -> dict[str, Any]:
+    project: dict[str, Any] = tomllib.loads(
+        (folder / "pyproject.toml").read_text(encoding="utf-8")
+    )["project"]
+    return project
 
 
 def _environments() -> tuple[Path, Path]:

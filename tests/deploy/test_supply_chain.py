@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import re
+import tomllib
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -54,7 +56,29 @@ def test_what_an_audit_says(
     assert judged == (code, text)
 
 
+def names(script: ModuleType) -> set[str]:
+    """Return the names of the packages that are looked at."""
+    return {re.split(r"[^A-Za-z0-9_-]", each)[0].lower() for each in script.dependencies()}
+
+
 def test_the_dependencies_of_a_router_are_looked_at() -> None:
-    found = load().dependencies()
-    assert any(each.startswith("trio>") for each in found)
-    assert not any(each.startswith("pytest") for each in found)
+    found = names(load())
+    # a dependency, one of the extra `claims`, and two of plugins, one of these by an extra
+    assert found > {"trio", "pyjwt", "python-ldap", "pyiceberg"}
+    assert not found & {"pytest", "hypothesis", "mypy", "atheris"}
+    assert not any(each.startswith("trioute") for each in found)
+
+
+def test_every_plugin_is_looked_at() -> None:
+    script = load()
+    found = script.plugins()
+    assert {each.name for each in found} == {
+        each.name for each in (script.ROOT / "plugins").iterdir() if any(each.glob("*/__init__.py"))
+    }
+    looked_at = set(script.dependencies())
+    for folder in found:
+        project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        wanted = list(project["dependencies"])
+        for extra in project.get("optional-dependencies", {}).values():
+            wanted += extra
+        assert {each for each in wanted if not each.startswith("trioute")} <= looked_at, folder

@@ -4,8 +4,10 @@
 
 CHECKOUT is a working copy of Dispatch 1.19. None of it is kept here, and nothing is written there.
 A FILE is the middle of a name: `one_router` is tests/system_tests_one_router.py. The default is all
-files of `expected.toml`, which also says how many tests qdrouterd itself passes, and which tests
-are known to fail and why. The exit code is 1 if any other test fails.
+files of `expected.toml`, which also says how many tests qdrouterd itself passes, how many have to
+pass here, and which are known to fail and why. The exit code is 1 if any other test fails, is
+skipped, or is missing. The router starts as it does for everybody: a file that needs
+`--weaker-security` says so in `expected.toml`.
 """
 
 from __future__ import annotations
@@ -70,19 +72,31 @@ class Known:
 
 @attrs.frozen
 class Expectation:
-    """Expected results of one file."""
+    """Expected results of one file, in numbers of tests.
+
+    `qdrouterd` is what qdrouterd passes, `passed` what passes here, and `skipped` what the file
+    skips with either. `weaker_security` is whether the router needs `--weaker-security`.
+    """
 
     qdrouterd: int = 0
+    tests: int = 0
+    passed: int = 0
+    skipped: int = 0
     known: tuple[Known, ...] = ()
+    weaker_security: bool = False
 
 
-def read_expectations(file: Path = EXPECTED) -> dict[str, Expectation]:
+def read_expectations(file: Path | None = None) -> dict[str, Expectation]:
     """Return the expected results by file name."""
-    data = tomllib.loads(file.read_text(encoding="utf-8"))
+    data = tomllib.loads((file or EXPECTED).read_text(encoding="utf-8"))
     return {
         name: Expectation(
-            each.get("qdrouterd", 0),
-            tuple(Known(tuple(one["tests"]), one["reason"]) for one in each.get("known", [])),
+            **{
+                **each,
+                "known": tuple(
+                    Known(tuple(one["tests"]), one["reason"]) for one in each.get("known", ())
+                ),
+            }
         )
         for name, each in data.items()
     }
@@ -100,10 +114,14 @@ def read_outcomes(report: Path) -> list[Outcome]:
             first = (problem.get("message") or problem.text or "").strip().partition("\n")[0]
             found.append(Outcome(name, "failed", first))
         elif any(each.tag == "skipped" for each in case):
-            found.append(Outcome(name, "skipped"))
+            found.append(Outcome(name, "skipped", _skip_reason(case)))
         else:
             found.append(Outcome(name, "passed"))
     return sorted(found, key=lambda outcome: outcome.name)
+
+
+def _skip_reason(case: ET.Element) -> str:
+    return next((each.get("message") or "" for each in case if each.tag == "skipped"), "")
 
 
 def format_row(name: str, outcomes: Sequence[Outcome], expected: Expectation) -> str:
@@ -129,6 +147,21 @@ def unexpected(outcomes: Iterable[Outcome], expected: Expectation) -> list[Outco
     ]
 
 
+def shortfalls(outcomes: Sequence[Outcome], expected: Expectation) -> list[str]:
+    """Return what is missing though nothing failed: tests that were skipped, or did not run."""
+    found = []
+    states = [outcome.state for outcome in outcomes]
+    if states.count("skipped") > expected.skipped:
+        reasons = {outcome.reason for outcome in outcomes if outcome.state == "skipped"}
+        found.append(
+            f"{states.count('skipped')} tests were skipped, {expected.skipped} expected: "
+            + "; ".join(sorted(reasons))
+        )
+    if states.count("passed") < expected.passed:
+        found.append(f"{states.count('passed')} tests passed, {expected.passed} expected")
+    return found
+
+
 def details(outcomes: Sequence[Outcome], expected: Expectation) -> Iterator[str]:
     """Yield a line for each failure of a file, and for known failures that pass by now."""
     for outcome in unexpected(outcomes, expected):
@@ -150,6 +183,12 @@ class Suite:
     folder: Path
     router: Sequence[str]
 
+    def use(self, *options: str) -> None:
+        """Have the tests start the router with these options."""
+        # what the tests put on the path is nothing that the router is to see
+        command = ["env", "-u", "PYTHONPATH", *self.router, *options]
+        _write_command(self.folder / "bin/qdrouterd", command)
+
     def prepare(self) -> None:
         """Lay out what the tests look for: commands on the path, and a module."""
         commands = self.folder / "bin"
@@ -159,8 +198,7 @@ class Suite:
             folder.mkdir(parents=True, exist_ok=True)
         (modules / "qpid_dispatch_site.py").write_text(_SITE, encoding="utf-8")
         (modules / "outcome_names.py").write_text(_NAMES, encoding="utf-8")
-        # what the tests put on the path is nothing that the router is to see
-        _write_command(commands / "qdrouterd", ["env", "-u", "PYTHONPATH", *self.router])
+        self.use()
         (build / "qdrouterd").symlink_to(commands / "qdrouterd")
         for tool in ("qdstat", "qdmanage"):
             script = self.checkout / "tools" / tool
@@ -182,7 +220,7 @@ class Suite:
         }
 
     def run(self, name: str, timeout_s: int, limit_s: int, options: Sequence[str]) -> list[Outcome]:
-        """Run one file; its output stays in the folder."""
+        """Run one file with what `prepare` has laid out; its output stays in the folder."""
         work = self.folder / name
         work.mkdir()
         report = work / "report.xml"
@@ -236,7 +274,7 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
     parser.add_argument("files", nargs="*", help="which files; default: all that are known")
     parser.add_argument(
         "--router",
-        default=f"{own} --weaker-security",
+        default=str(own),
         help="the command that stands for qdrouterd (default: %(default)s)",
     )
     parser.add_argument("--keep", type=Path, help="work in this new folder, and leave it")
@@ -244,6 +282,11 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
     parser.add_argument("--timeout", type=int, default=20, help="seconds that a test waits")
     parser.add_argument("--limit", type=int, default=1200, help="seconds that a file may take")
     return parser.parse_args(arguments)
+
+
+def options_for(expected: Expectation) -> list[str]:
+    """Return the options that the router needs for a file."""
+    return ["--weaker-security"] if expected.weaker_security else []
 
 
 def print_table(suite: Suite, names: Iterable[str], given: argparse.Namespace) -> bool:
@@ -254,12 +297,15 @@ def print_table(suite: Suite, names: Iterable[str], given: argparse.Namespace) -
     fine = True
     for name in names:
         expected = expectations.get(name, Expectation())
+        suite.use(*options_for(expected))
         outcomes = suite.run(name, given.timeout, given.limit, options)
         print(format_row(name, outcomes, expected))
-        for line in details(outcomes, expected):
+        # a selection is less than all on purpose
+        short = [] if given.select else shortfalls(outcomes, expected)
+        for line in [*(f"    missing {each}" for each in short), *details(outcomes, expected)]:
             print(line)
         sys.stdout.flush()
-        fine = fine and bool(outcomes) and not unexpected(outcomes, expected)
+        fine = fine and bool(outcomes) and not short and not unexpected(outcomes, expected)
     return fine
 
 

@@ -30,12 +30,12 @@ if __name__ == "__main__":
 # What is fuzzed is imported in the functions: atheris instruments what is imported when it is told.
 
 NAMES = (
-    *("value", "body", "server", "play", "schedule", "trace", "conf", "control", "gossip"),
+    *("value", "body", "server", "play", "schedule", "trace", "conf", "control", "gossip", "edges"),
     *("login", "credentials", "tls", "first", "websocket", "proxy", "policy", "vhosts"),
     *("sas", "jwt", "cbs"),
 )
 # What these read are decisions, so that octets without any sense are as good as others.
-SCRIPTS = ("play", "schedule", "tls", "policy")
+SCRIPTS = ("play", "schedule", "edges", "tls", "policy")
 TOO_LONG_S = 20.0
 
 

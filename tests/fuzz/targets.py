@@ -4,9 +4,10 @@
 before and after the open, `play` is a whole run of several badly behaved peers, and `schedule` one
 of well-behaved peers, where every message can be accounted for. `trace` listens to the traffic
 between two others. `conf` reads a configuration file of Dispatch's, `control` one message of a
-router, and `gossip` has a router of a network say whatever it likes. `login` and `credentials` are
-about SASL, `tls`, `first`, `websocket` and `proxy` about what is below AMQP, `policy` and `vhosts`
-about what peers may do, and `sas`, `jwt` and `cbs` about security tokens.
+router, `gossip` has a router of a network say whatever it likes, and `edges` an edge router.
+`login` and `credentials` are about SASL, `tls`, `first`, `websocket` and `proxy` about what is
+below AMQP, `policy` and `vhosts` about what peers may do, and `sas`, `jwt` and `cbs` about security
+tokens.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ from fuzz.logins import credentials, login
 from fuzz.play import READ_BYTES, FuzzRouter, Peer, play
 from fuzz.policies import policy, vhosts
 from fuzz.streams import first, proxy, tls, websocket
+from fuzz.wild_edges import edges
 from support import schedules
 from support.transcripts import wire
 
@@ -248,6 +250,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "conf": conf,
     "control": control,
     "gossip": gossip,
+    "edges": edges,
     "login": login,
     "credentials": credentials,
     "tls": tls,

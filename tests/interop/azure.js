@@ -1,13 +1,20 @@
-// The JavaScript SDKs of Azure: `node azure.js MODE CONNECTION_STRING ADDRESS [OFFSET]`. Tells what happened in JSON lines.
+// The JavaScript SDKs of Azure: `node azure.js MODE CONNECTION_STRING ADDRESS [OFFSET|COUNT]`. Tells what happened in JSON lines.
 'use strict';
 
 const { ServiceBusClient } = require('@azure/service-bus');
 const { EventHubConsumerClient, EventHubProducerClient } = require('@azure/event-hubs');
 
-const [, , mode, text, address, offset] = process.argv;
+const [, , mode, text, address, more] = process.argv;
 const options = { retryOptions: { maxRetries: 0, timeoutInMs: 10000 } };
 if (process.env.OVER_WEBSOCKET) {
-  options.webSocketOptions = { webSocket: require('ws') };
+  const WebSocket = require('ws');
+  // The SDKs ask for wss: whatever the connection string says. Without TLS a program has to give them this.
+  const plain = class extends WebSocket {
+    constructor(url, ...more) {
+      super(url.replace(/^wss:/, 'ws:'), ...more);
+    }
+  };
+  options.webSocketOptions = { webSocket: process.env.OVER_WEBSOCKET === 'wss' ? WebSocket : plain };
 }
 
 function tell(what, value) {
@@ -108,15 +115,68 @@ async function again() {
 async function batch() {
   const client = newServiceBus();
   const sender = client.createSender(address);
+  await sender.sendMessages({ body: 'alone' });
   await sender.sendMessages([{ body: 'one' }, { body: 'two' }]);
   tell('sent', true);
   await client.close();
 }
 
+// Complete so many messages.
+async function receive() {
+  const client = new ServiceBusClient(text, options);
+  const receiver = client.createReceiver(address);
+  const bodies = [];
+  while (bodies.length < Number(more)) {
+    for (const message of await receiver.receiveMessages(Number(more) - bodies.length)) {
+      bodies.push(message.body);
+      await receiver.completeMessage(message);
+    }
+  }
+  tell('bodies', bodies);
+  await client.close();
+}
+
+// The properties of a hub, then three events that are sent to it: one, and a batch of two.
 async function hub() {
-  const producer = new EventHubProducerClient(text, address, options);
+  // a consumer may attach while a send waits for credit
+  const patient = { ...options, retryOptions: { maxRetries: 20, retryDelayInMs: 200, timeoutInMs: 10000 } };
+  const producer = new EventHubProducerClient(text, address, patient);
   tell('hub', (await producer.getEventHubProperties()).partitionIds);
   tell('partition', (await producer.getPartitionProperties('0')).isEmpty);
+  const consumer = new EventHubConsumerClient('$Default', text, address, options);
+  const events = [];
+  const all = new Promise((resolve) => {
+    consumer.subscribe('0', {
+      processEvents: async (found) => {
+        events.push(...found.map((event) => event.body));
+        if (events.length >= 3) {
+          resolve();
+        }
+      },
+      processError: async (error) => {
+        tell('failed', told(error));
+        resolve();
+      },
+    }, { maxWaitTimeInSeconds: 1 });
+  });
+  await producer.sendBatch([{ body: 'alone' }]);
+  const two = await producer.createBatch();
+  two.tryAdd({ body: 'one' });
+  two.tryAdd({ body: 'two' });
+  await producer.sendBatch(two);
+  tell('sent', true);
+  await all;
+  tell('events', events);
+  await producer.close();
+  await consumer.close();
+}
+
+// One event, and a batch of two.
+async function produce() {
+  const producer = new EventHubProducerClient(text, address, options);
+  await producer.sendBatch([{ body: 'alone' }]);
+  await producer.sendBatch([{ body: 'one' }, { body: 'two' }]);
+  tell('sent', true);
   await producer.close();
 }
 
@@ -128,8 +188,8 @@ async function consume() {
     consumer.subscribe(
       '0',
       {
-        processEvents: async (more) => {
-          events.push(...more.map((event) => `${event.body}@${event.offset}`));
+        processEvents: async (found) => {
+          events.push(...found.map((event) => `${event.body}@${event.offset}`));
           if (events.length >= 2) {
             resolve();
           }
@@ -139,14 +199,14 @@ async function consume() {
           resolve();
         },
       },
-      { startPosition: { offset }, maxBatchSize: 2, maxWaitTimeInSeconds: 1 },
+      { startPosition: { offset: more }, maxBatchSize: 2, maxWaitTimeInSeconds: 1 },
     );
   });
   tell('events', events);
   await consumer.close();
 }
 
-({ exchange, outcomes, again, batch, hub, consume })[mode]().then(
+({ exchange, outcomes, again, batch, receive, hub, produce, consume })[mode]().then(
   () => process.exit(0),
   (error) => {
     tell('failed', told(error));

@@ -195,6 +195,17 @@ const commands = {
         remember(links[command.link], command);
         watch_receiver(command.link, links[command.link]);
     },
+    // takes what the other end attaches to send by; all of that is one link here
+    take: function (command) {
+        deliveries[command.link] = [];
+        connections[command.connection].on('receiver_open', function (context) {
+            const address = context.receiver.target.address;
+            watch_receiver(command.link, context.receiver);
+            context.receiver.set_source({ address: null });
+            context.receiver.set_target({ address: address });
+            tell({ event: 'taken', link: command.link, address: address });
+        });
+    },
     // users are names and passwords, for PLAIN
     listen: function (command) {
         container.sasl_server_mechanisms.enable_plain(function (user, password) {

@@ -21,7 +21,7 @@ from support.azure_peers import (
     PATIENCE_S,
     said_by_java,
     said_by_node,
-    secured,
+    serve,
     text_for,
 )
 from support.certificates import Authority
@@ -31,8 +31,9 @@ from support.proton_peers import ProtonPeers, ProtonSender
 from support.routers import RouterProcess, StartRouter
 from support.tls_peers import listener
 
-ROUTES = KEYS + LISTENERS + listener("brokers", role="route-container")
-ROUTES += both_ways("linkRoute", prefix="hub", connection="brokers")
+BROKERS = listener("brokers", role="route-container")
+BROKERS += both_ways("linkRoute", prefix="hub", connection="brokers")
+ROUTES = KEYS + LISTENERS + BROKERS
 REFUSAL = "unsupported source filter: apache.org:selector-filter:string"
 _OFFSET = re.compile(r"amqp\.annotation\.x-opt-offset > '(-?\d+)'")
 
@@ -129,11 +130,10 @@ def test_a_consumer_of_an_address_of_the_router_is_refused(
 def test_a_consumer_in_java(
     routers: StartRouter, authority: Authority, proton: ProtonPeers
 ) -> None:
-    router = routers(ROUTES + secured(authority))
-    EventLog(proton, router.url(listener=2), "log")
-    port = router.addresses[3][1]
+    router, place = serve(routers, authority, "tls", BROKERS)
+    EventLog(proton, router.url(listener=3), "log")
     with ThreadPoolExecutor() as pool:
-        reading = pool.submit(said_by_java, authority, port, "consume:hub:1", "consume:other:1")
+        reading = pool.submit(said_by_java, authority, place, "consume:hub:1", "consume:other:1")
         proton.until(reading.done, "it has read")
     read, refused = reading.result()
     assert read == "event 2@2, event 3@3"

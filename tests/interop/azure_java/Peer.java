@@ -73,6 +73,7 @@ public class Peer {
                 return again(address);
             case "batch":
                 try (ServiceBusSenderClient sender = bus().sender().queueName(address).buildClient()) {
+                    sender.sendMessage(new ServiceBusMessage("alone"));
                     sender.sendMessages(List.of(new ServiceBusMessage("one"), new ServiceBusMessage("two")));
                     return "sent";
                 }
@@ -86,10 +87,9 @@ public class Peer {
                     return partitions + ", empty: " + producer.getPartitionProperties("0").isEmpty();
                 }
             case "event":
-                try (EventHubProducerClient producer = hub(address).buildProducerClient()) {
-                    producer.send(List.of(new EventData(text)));
-                    return "sent";
-                }
+                return produce(address, text);
+            case "receive":
+                return receive(address, Integer.parseInt(text));
             case "consume":
                 return consume(address, EventPosition.fromOffsetString(text));
             default:
@@ -178,6 +178,30 @@ public class Peer {
             return came.size() + " deliveries to " + Set.copyOf(came).size() + " receivers";
         } finally {
             processors.forEach(ServiceBusProcessorClient::close);
+        }
+    }
+
+    /** Complete so many messages; return their bodies. */
+    private String receive(String address, int count) {
+        List<String> bodies = new ArrayList<>();
+        try (ServiceBusReceiverClient receiver =
+                bus().receiver().queueName(address).disableAutoComplete().buildClient()) {
+            while (bodies.size() < count) {
+                for (ServiceBusReceivedMessage message : receiver.receiveMessages(count - bodies.size(), PATIENCE)) {
+                    bodies.add(message.getBody().toString());
+                    receiver.complete(message);
+                }
+            }
+        }
+        return String.join(", ", bodies);
+    }
+
+    /** Send an event alone, and then two more. */
+    private String produce(String address, String text) {
+        try (EventHubProducerClient producer = hub(address).buildProducerClient()) {
+            producer.send(List.of(new EventData(text)));
+            producer.send(List.of(new EventData("one"), new EventData("two")));
+            return "sent";
         }
     }
 
