@@ -19,16 +19,25 @@ from router.engine.sasl import ALIASES
 from router.net.callouts import Callouts
 from router.net.failed_logins import FailedLogins
 from router.net.fair_limiter import FairLimiter
-from router.net.threads import stand_back
+from router.net.threads import processors, stand_back
 
 if TYPE_CHECKING:
     from router.core.addresses.claims import VerifiedToken
     from router.net.claims.verifier import LiveClaims
     from router.net.scram import ScramLogin
 
-# Password hashes are slow on purpose; more than a few at once would only queue on the processors.
+# Password hashes are slow on purpose, and take much memory. They get half of the processors, so
+# that the event loop need not wait for one, and at most two, since more would wait for memory.
 # Hosts take turns, so one that tries password after password cannot keep others out.
-_HASHING = FairLimiter(2)
+MOST_HASHES: Final = 2
+
+
+def hashes_at_once(count: int) -> int:
+    """Return how many passwords are hashed at the same time, with `count` processors."""
+    return max(1, min(MOST_HASHES, count // 2))
+
+
+_HASHING = FairLimiter(hashes_at_once(processors()))
 # Mechanisms that the router itself handles.
 OWN: Final = frozenset({"ANONYMOUS", "EXTERNAL", "PLAIN", *SCRAM})
 # A login that gets no turn within this time fails. If it began later, it would hardly finish before

@@ -89,8 +89,10 @@ class LowPriorityTurns:
                 with trio.move_on_after(longest_wait_s):
                     await wait_all_tasks_blocked()
                 more = int((self._clock() - began) / (2 * longest_wait_s))
-                for _ in range(min(1 + more, MOST_AT_ONCE)):
+                left = min(1 + more, MOST_AT_ONCE)
+                while left > 0 and (self._steps or self._accepts):
                     self._give_turn()
+                    left -= self._weight
                 # A crowd that comes and goes keeps the garbage collector busy: here it collects
                 # little at a time, instead of much at some time.
                 self._count_work(CHURN_OF_A_STEP * self._weight)

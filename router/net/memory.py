@@ -35,7 +35,7 @@ LITTLE_BYTES = 4 * 1024 * 1024
 AT_MOST_EVERY_S = 10.0
 
 # Units of rare work after which new objects are collected, and units in a slice of deferred work.
-CHURN = 256
+CHURN = 64
 CHURN_A_SLICE = 16
 
 

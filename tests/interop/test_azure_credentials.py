@@ -176,8 +176,8 @@ def test_a_jwt_in_javascript(claimed: RouterProcess, authority: Authority, addre
         "exchange",
         f"localhost:{claimed.port}",
         address,
+        authority=authority,
         TOKEN=token,
-        NODE_EXTRA_CA_CERTS=str(authority.ca_file),
     )
     assert said.get("received") == "hello", said
     assert said["sent"] is True

@@ -27,7 +27,8 @@ from router.amqp.performatives import (
 from router.amqp.types import Symbol
 from router.config.users import Users, credentials_of, hash_password, load_users
 from router.net import authentication
-from router.net.authentication import LONGEST_WAIT_S, Authenticator, Step
+from router.net.authentication import LONGEST_WAIT_S, Authenticator, Step, hashes_at_once
+from router.net.fair_limiter import FairLimiter
 from router.net.scram import ScramClientLogin
 from router.net.threads import NICENESS
 
@@ -36,6 +37,17 @@ from support.transcripts import On
 
 SASL = 1
 HOST = "127.0.0.1"
+
+
+@pytest.fixture(autouse=True)
+def two_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hash two passwords at once, as with four processors."""
+    monkeypatch.setattr(authentication, "_HASHING", FairLimiter(2))
+
+
+@pytest.mark.parametrize(("count", "most"), [(1, 1), (2, 1), (3, 1), (4, 2), (64, 2)])
+def test_hashes_leave_processors_to_the_loop(count: int, most: int) -> None:
+    assert hashes_at_once(count) == most
 
 
 @pytest.fixture(scope="module")

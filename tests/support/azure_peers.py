@@ -105,16 +105,18 @@ def said_by_node(
     *more: str,
     place: Place | None = None,
     authority: Authority | None = None,
+    **variables: str,
 ) -> dict[str, Any]:
     """Run a program that uses the JavaScript SDKs; return its results by name.
 
-    It trusts only this authority. With a `place` it uses its transport, otherwise TCP or TLS, as
+    `variables` are those of its environment. It trusts only this authority. With a `place` it uses its transport, otherwise TCP or TLS, as
     the text says. Skip without them, or fail where `TRIOUTE_REQUIRE_INTEROP=1`.
     """
     node = require_rhea()
     if not (FOLDER / "node_modules" / "@azure").is_dir():
         skip_without("THE SDKS OF AZURE IN JAVASCRIPT ARE MISSING (run `make interop`)")
-    variables = {} if authority is None else {"NODE_EXTRA_CA_CERTS": str(authority.ca_file)}
+    if authority is not None:
+        variables["NODE_EXTRA_CA_CERTS"] = str(authority.ca_file)
     if place is not None and place.web:
         variables["OVER_WEBSOCKET"] = place.transport
     done = subprocess.run(

@@ -57,8 +57,8 @@ MAX_MESSAGE_BYTES: Final = 32 * 1024
 MAX_TOKEN_CHARS: Final = 16 * 1024
 MAX_NAME_CHARS: Final = 2048
 MAX_LINKS: Final = 16
-# The work of checking a token, as a number of frames: at most four are checked in a turn.
-WORK: Final = 8192
+# The work of checking a token, as a number of frames: at most two are checked in a turn.
+WORK: Final = 16384
 ACCEPTED = int(Descriptor.ACCEPTED)
 REJECTED = int(Descriptor.REJECTED)
 OK: Final = 200

@@ -26,6 +26,7 @@ from router.net.websockets.bridge import run_over, socket_pair
 from router.net.websockets.origins import origin_objection
 from router.net.websockets.requests import request_objection
 from router.net.websockets.subprotocols import ALLOWED, choose
+from router.net.websockets.waiting import WaitingRequests
 from router.net.websockets.websocket import (
     HandshakeStream,
     OctetStream,
@@ -37,8 +38,10 @@ log = structlog.get_logger("router.listener")
 
 # How long a client may take to read the answer to its request.
 ANSWER_S: Final = 5.0
-# Answering a request, and ending the WebSocket, costs as much as this many ordinary steps.
+# Answering a request costs as much as this many ordinary steps; what follows from octets that are
+# received, or from their end, costs as much as these.
 WEB_SOCKET_STEPS: Final = 8
+READ_STEPS: Final = 4
 # How long a client may take to close a connection whose request is refused.
 LINGER_S: Final = 1.0
 _HOST: Final = re.compile(rb"\nhost[ \t]*:([^\r\n]*)", re.IGNORECASE)
@@ -62,6 +65,8 @@ class WebSocketPort(AmqpPort):
     ) -> None:
         super().__init__(listener, hub, container_id, tls)
         self._connections: trio.Nursery | None = None
+        step = hub.low_priority.step
+        self._waiting = WaitingRequests(partial(step, weight=WEB_SOCKET_STEPS))
 
     def start(self, connections: trio.Nursery) -> None:
         """Set the nursery in which connections run, before any request is passed on."""
@@ -104,13 +109,16 @@ class WebSocketPort(AmqpPort):
                     return
                 # a queue of its own: a crowd of requests keeps no other connection of its host out
                 who = f"{endpoint_host(name)} by WebSocket"
-                await self.hub.low_priority.step(who, WEB_SOCKET_STEPS)
+                if not await self._waiting.turn(who):
+                    await handshake.send_all(_UNAVAILABLE)
+                    return
                 async with trio.open_nursery() as nursery:
                     web_socket = server_web_socket(handshake)
                     nursery.start_soon(web_socket.read)
                     connection = await self._accepted(web_socket, head, name)
                     if connection is not None:
                         answering.deadline = math.inf
+                        handshake.pause = partial(self._pause, handshake, connection, who)
                         await self._run(web_socket, octets, connection)
                     nursery.cancel_scope.cancel()
         except* (trio.BrokenResourceError, trio.ClosedResourceError):
@@ -120,6 +128,13 @@ class WebSocketPort(AmqpPort):
             log.exception("WebSocket failed", listener=self.listener.name, peer=name)
         finally:
             await trio.aclose_forcefully(octets)
+
+    async def _pause(self, handshake: HandshakeStream, connection: Connection, who: str) -> None:
+        """Wait for a turn with low priority, unless the AMQP connection is open."""
+        if connection.is_open():
+            handshake.pause = None
+        else:
+            await self.hub.low_priority.step(who, READ_STEPS)
 
     async def _accepted(self, web_socket: WebSocket, head: bytes, name: str) -> Connection | None:
         """Answer a client's request; return its new connection if the WebSocket is open."""

@@ -301,7 +301,7 @@ def test_tokens_are_checked_a_few_in_each_turn() -> None:
         On(0, Transfer(sender.handle, number, b"%d" % number, 0), octets) for number in range(sent)
     ]
     client.give(*frames)
-    assert 0 < len(verifier.seen) <= 4
+    assert 0 < len(verifier.seen) <= 2
     assert client.connection.is_behind
 
 
