@@ -109,8 +109,9 @@ def said_by_node(
 ) -> dict[str, Any]:
     """Run a program that uses the JavaScript SDKs; return its results by name.
 
-    `variables` are those of its environment. It trusts only this authority. With a `place` it uses its transport, otherwise TCP or TLS, as
-    the text says. Skip without them, or fail where `TRIOUTE_REQUIRE_INTEROP=1`.
+    `variables` are those of its environment. It trusts only this authority. With a `place` it uses
+    its transport, otherwise TCP or TLS, as the text says. Skip without them, or fail where
+    `TRIOUTE_REQUIRE_INTEROP=1`.
     """
     node = require_rhea()
     if not (FOLDER / "node_modules" / "@azure").is_dir():
