@@ -59,7 +59,7 @@ FRAME_HEADER_BYTES = 8
 # name thousands of deliveries (`dispositions`), and a frame for the table-driven codec takes as
 # long as `TABLED_WORK` per-message frames.
 TURN_WORK = 32768
-TABLED_WORK = 16384
+TABLED_WORK = 4096
 OCTETS_OF_WORK = 4
 
 

@@ -157,7 +157,10 @@ def router(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RouterProcess]:
     users.write_text(f"ada:{hash_password('s3cret')}\n", encoding="utf-8")
     # for a week
     soon = datetime.now(UTC) + timedelta(days=7)
-    certificate = Authority(folder).issue("localhost", not_after=soon)
+    authority = Authority(folder)
+    certificate = authority.issue("localhost", not_after=soon)
+    # for an hour
+    revoked = authority.revoke(next_update=timedelta(hours=1))
     with socket.socket() as nobody:
         # bound, and nobody listens
         nobody.bind(("127.0.0.1", 0))
@@ -177,6 +180,8 @@ def router(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RouterProcess]:
             [[sslProfile]]
             name = "router"
             certFile = "{certificate}"
+            caCertFile = "{authority.ca_file}"
+            crlFile = "{revoked}"
 
             [[listener]]
             port = 0

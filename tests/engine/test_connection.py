@@ -412,7 +412,7 @@ def test_frames_that_tables_decode_count_for_more() -> None:
     give(talk, wire(links))
     assert bool(talk.connection.is_behind) is True
     some = len(talk.recorder.links)
-    assert 1 <= some <= 3
+    assert 5 < some < 10
     while talk.connection.is_behind:
         talk.connection.resume()
     assert len(talk.recorder.links) == 200
