@@ -304,8 +304,9 @@ class HttpListener:
         try:
             with trio.move_on_after(LIFE_S):
                 await TCPServer(self._wrapped, self._config, self._context, state, impatient).run()
-        except ExceptionGroup as failures:
-            # Any failure that a client causes in Hypercorn's tasks leaves their nursery as a group.
+        except* Exception as failures:  # noqa: BLE001 - a library may raise anything
+            # Any failure that a client causes in Hypercorn's tasks leaves their nursery as a group,
+            # with `trio.Cancelled` in it if the router stops at the same time.
             self.log.warning("connection failed", reason=repr(failures))
 
     async def _linger(self, stream: trio.SocketStream) -> None:

@@ -17,6 +17,7 @@ import attrs
 import pytest
 import trio
 from proton import Message
+from structlog.testing import capture_logs
 
 from router.config.listeners import ListenerSettings
 from router.config.model import AddressSettings
@@ -593,3 +594,34 @@ def test_a_process_says_where_and_serves_there(start_router: StartRouter) -> Non
     connection.close()
     assert "hypercorn" not in router.log_text().lower()
     assert "Running on" not in router.log_text()
+
+
+class FailingServer:
+    """Server of a library that fails when it is cancelled."""
+
+    def __init__(self, *_: object) -> None:
+        pass
+
+    async def run(self) -> None:
+        """Run until cancelled; then one task fails, and another one ends in order."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(trio.sleep_forever)
+            try:
+                await trio.sleep_forever()
+            except trio.Cancelled:
+                raise RuntimeError("a task of the library has failed") from None
+
+
+async def test_a_failure_while_the_router_stops_fails_nothing_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(http_module, "TCPServer", FailingServer)
+
+    async def accept(*_: object) -> None:
+        await trio.sleep_forever()
+
+    listener = HttpListener("http", accept, App(None, None))
+    with trio.move_on_after(0) as stopping, capture_logs() as logs:
+        await listener._speak(None, 0)
+    assert stopping.cancelled_caught
+    assert [line["event"] for line in logs] == ["connection failed"]

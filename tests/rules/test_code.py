@@ -20,6 +20,8 @@ BOUNDARIES = frozenset(
         # The same for a WebSocket, which a library serves before there is a connection.
         "router/net/websockets/client.py:carry",
         "router/net/websockets/server.py:_serve",
+        # The same for HTTP, which another library speaks.
+        "router/metrics/http.py:_speak",
         # The same in another's turn: the connection at fault ends, not the one whose turn it is.
         "router/net/pump.py:_guarded",
         # The same in work that belongs to no single connection, which a peer may have caused.
