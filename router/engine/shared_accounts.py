@@ -7,16 +7,13 @@ Counting takes constant time for each session and link, and nothing for each mes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Hashable, Iterable
+from typing import Final
 
 import attrs
 
 from router.amqp.constants import Condition
 from router.errors import AmqpError, Scope
-
-if TYPE_CHECKING:
-    from router.engine.session import Session
 
 # What is refused, as `Member.denied` is told.
 SESSION: Final = "session"
@@ -70,8 +67,17 @@ class SharedAccount:
         """Return the limit `max{what}` if this many that are held reach it."""
         if not limit or held < limit:
             return None
+        return self._excess(what, held, what.lower(), limit)
+
+    def state_excess(self, octets: int) -> Excess | None:
+        """Return the limit on state if this many octets more would exceed it."""
+        limit = self.limits.state_bytes
+        if not limit or self.total + octets <= limit:
+            return None
+        return self._excess("StateBytes", self.total, "octets of state", limit)
+
+    def _excess(self, what: str, held: int, unit: str, limit: int) -> Excess:
         setting = f"max{what}{self.limits.suffix}"
-        unit = "octets of state" if what == "StateBytes" else what.lower()
         return Excess(setting, f"{self.whose} has {held} {unit}; {setting} is {limit}")
 
 
@@ -83,7 +89,7 @@ class Member:
 
     __slots__ = ("_accounts", "_is_there", "_links", "_sessions", "_total", "denied")
 
-    def __init__(self, total: int, sessions: Iterable[Session] = (), links: int = 0) -> None:
+    def __init__(self, total: int, sessions: Iterable[Hashable] = (), links: int = 0) -> None:
         self._accounts: tuple[SharedAccount, ...] = ()
         self._sessions = set(sessions)
         self._links = links
@@ -117,13 +123,13 @@ class Member:
         self._total += count
         self._add(self._accounts, 0, 0, count)
 
-    def session_begun(self, session: Session) -> None:
+    def session_begun(self, session: Hashable) -> None:
         """Count a session that the peer has begun."""
         if self._is_there and session not in self._sessions:
             self._sessions.add(session)
             self._add(self._accounts, 1, 0, 0)
 
-    def session_ended(self, session: Session) -> None:
+    def session_ended(self, session: Hashable) -> None:
         """Stop counting a session; do nothing if it is not counted."""
         if session in self._sessions:
             self._sessions.remove(session)
@@ -166,19 +172,20 @@ class Member:
         if all together are already far above the limit.
         """
         for each in self._accounts:
-            limit = each.limits.state_bytes
-            if not limit or each.total + count <= limit:
+            excess = each.state_excess(count)
+            if excess is None:
                 continue
-            setting = f"maxStateBytes{each.limits.suffix}"
-            reason = f"{each.whose} has {each.total} octets of state; {setting} is {limit}"
-            self.denied(STATE, Excess(setting, reason))
+            self.denied(STATE, excess)
+            limit = each.limits.state_bytes
             beyond = each.total - limit
             if self._total * max(1, each.connections) > limit:
                 if beyond * _PART_BEYOND > 2 * limit:
                     scope = Scope.CONNECTION
                 elif beyond * _PART_BEYOND > limit and scope is Scope.LINK:
                     scope = Scope.SESSION
-            described = f"links, names and other state are limited to {limit} octets ({setting})"
+            described = (
+                f"links, names and other state are limited to {limit} octets ({excess.setting})"
+            )
             return AmqpError(Condition.RESOURCE_LIMIT_EXCEEDED, described, scope)
         return None
 

@@ -1,4 +1,4 @@
-"""What several connections have together is counted, and limited for them as a whole."""
+"""Sessions, links and state of several connections are counted and limited together."""
 
 from __future__ import annotations
 
@@ -44,21 +44,21 @@ def test_what_members_have_adds_up() -> None:
     second, other, _ = joined(vhost)
     first.charge("links", 10)
     second.charge("sessions", 7)
-    mine.session_begun("session")  # type: ignore[arg-type]
-    mine.session_begun("session")  # type: ignore[arg-type]
+    mine.session_begun("session")
+    mine.session_begun("session")
     mine.links_changed(2)
     other.links_changed(1)
     assert (numbers(vhost), numbers(user)) == ((2, 1, 3, 22), (1, 1, 2, 15))
     first.release("links", 10)
-    mine.session_ended("session")  # type: ignore[arg-type]
-    mine.session_ended("unknown")  # type: ignore[arg-type]
+    mine.session_ended("session")
+    mine.session_ended("unknown")
     assert (numbers(vhost), numbers(user)) == ((2, 0, 3, 12), (1, 0, 2, 5))
 
 
 def test_a_member_takes_along_what_it_has() -> None:
     first, second = SharedAccount("first", ALL), SharedAccount("second", ALL)
     _, member, _ = joined(first, total=9)
-    member.session_begun("session")  # type: ignore[arg-type]
+    member.session_begun("session")
     member.links_changed(2)
     member.move((second,))
     assert (numbers(first), numbers(second)) == ((0, 0, 0, 0), (1, 1, 2, 9))
@@ -70,13 +70,13 @@ def test_state_that_outlives_its_connection_stays_charged() -> None:
     forgotten: list[str] = []
     shared = SharedAccount("all", ALL, lambda: forgotten.append("all"))
     account, member, _ = joined(shared, total=9)
-    member.session_begun("session")  # type: ignore[arg-type]
+    member.session_begun("session")
     member.links_changed(2)
     member.leave()
     member.leave()
     # what comes late changes nothing
     member.links_changed(-1)
-    member.session_begun("another")  # type: ignore[arg-type]
+    member.session_begun("another")
     assert (numbers(shared), forgotten) == ((0, 0, 0, 9), [])
     account.release("links", 9)
     assert (numbers(shared), forgotten) == ((0, 0, 0, 0), ["all"])
@@ -92,9 +92,9 @@ def test_links_and_sessions_have_limits() -> None:
         "maxLinksPerUser", "user 'ada' has 2 links; maxLinksPerUser is 2"
     )
     for name in range(3):
-        member.session_begun(name)  # type: ignore[arg-type]
+        member.session_begun(name)
         assert account.session_refusal() is None
-    member.session_begun("more")  # type: ignore[arg-type]
+    member.session_begun("more")
     refusal = account.session_refusal()
     assert refusal is not None
     assert (refusal.scope, refusal.condition) == (Scope.SESSION, "amqp:resource-limit-exceeded")
@@ -106,7 +106,7 @@ def test_links_and_sessions_have_limits() -> None:
 @pytest.mark.parametrize(
     ("total", "of_others", "scope"),
     [(1000, 0, Scope.LINK), (1130, 0, Scope.SESSION), (1260, 0, Scope.CONNECTION),
-     # whoever has little is not to blame
+     # a connection that has little is not to blame
      (100, 1200, Scope.LINK), (600, 700, Scope.CONNECTION)],
 )  # fmt: skip
 def test_state_has_a_limit(total: int, of_others: int, scope: Scope) -> None:
@@ -162,7 +162,7 @@ def test_sums_are_right_after_anything(seed: int) -> None:
             has["account"].charge("links", by)
         elif act == "begin":
             has["sessions"].append(step)
-            member.session_begun(step)  # type: ignore[arg-type]
+            member.session_begun(step)
         elif has["sessions"]:
             member.session_ended(has["sessions"].pop())
     for each in shared:

@@ -119,10 +119,9 @@ class VhostCounts(PolicyCounts):
         """Return which limit on state a connection of so many octets exceeds; empty if none."""
         for place in (("", ""), ("PerUser", user), ("PerHost", host)):
             account = self.shared.get(place)
-            limit = 0 if account is None else account.limits.state_bytes
-            if account is not None and limit and account.total + octets > limit:
-                setting = f"maxStateBytes{account.limits.suffix}"
-                return f"{account.whose} has {account.total} octets of state; {setting} is {limit}"
+            excess = None if account is None else account.state_excess(octets)
+            if excess is not None:
+                return excess.reason
         return ""
 
     def _account(self, suffix: str, key: str, whose: str, limits: SharedLimits) -> SharedAccount:
