@@ -360,7 +360,7 @@ def test_the_authorities_and_the_list_of_clients_are_replaced(
     address: str,
     tmp_path: Path,
 ) -> None:
-    """Who is connected stays; who comes anew is judged by the new files."""
+    """Open connections stay, and new ones are verified with the new files."""
     authorities, revoked = tmp_path / "clients.pem", tmp_path / "clients.crl"
     authorities.write_bytes(authority.ca_file.read_bytes())
     revoked.write_bytes(authority.revoke().read_bytes())

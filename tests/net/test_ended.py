@@ -1,4 +1,4 @@
-"""What stands for a pump when its connection has ended."""
+"""Placeholders for the pump of a connection that has ended."""
 
 from __future__ import annotations
 
