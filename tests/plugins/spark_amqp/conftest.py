@@ -50,7 +50,8 @@ def address() -> str:
 class Ids:
     """Sends a message for each id until each is accepted; what is not accepted is sent again.
 
-    `accepted` has the ids that are, and `repeated` counts what was sent again.
+    `accepted` has the ids that are, `repeated` counts what was sent again, and `refusals` has the
+    outcomes, other than accepted, that messages had.
     """
 
     def __init__(self, proton: ProtonPeers, url: Callable[[], str], ids: Iterable[str]) -> None:
@@ -60,6 +61,7 @@ class Ids:
         self.count = len(self._due)
         self.accepted: set[str] = set()
         self.repeated = 0
+        self.refusals: set[str] = set()
         self._sender: ProtonSender | None = None
         self._sent: list[tuple[str, Any]] = []
         self._connection: Any = None
@@ -87,6 +89,7 @@ class Ids:
             if sent.outcome == "accepted":
                 self.accepted.add(one)
             elif sent.is_settled:
+                self.refusals.add(sent.outcome)
                 self._repeat(one)
             else:
                 open_still.append((one, sent))

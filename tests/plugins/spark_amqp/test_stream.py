@@ -52,10 +52,11 @@ def test_available_now_drains_and_ends(
     url = spark_router.url(address)
     sent = ids(url, 2500)
     frame = stream(url, maxRowsPerBatch=1000).select("message_id")
-    most = 0
+    most = runs = 0
     # a run takes what is there, which is not all where the sender is slow
     while not sent.all_accepted():
         query = write(frame, availableNow=True)
+        runs += 1
 
         def has_ended(query: Any = query) -> bool:
             sent.all_accepted()
@@ -67,7 +68,9 @@ def test_available_now_drains_and_ends(
         rows = [row.message_id for row in spark.read.parquet(str(tmp_path / "rows")).collect()]
         assert sorted(rows) == sorted(sent.accepted)
     assert most <= 1000
-    assert sent.repeated == 0
+    # what comes when a run has taken all there was finds no receiver, and is released
+    assert sent.refusals <= {"released"}
+    assert runs > 1 or sent.repeated == 0
 
 
 def test_what_its_sender_settled_is_a_row_too(
