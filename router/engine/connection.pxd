@@ -18,7 +18,6 @@ cdef int OVER
 cdef int MAPPED
 cdef int BEGIN
 cdef Py_ssize_t FRAME_HEADER_BYTES
-cdef long long TURN_WORK
 cdef long long TABLED_WORK
 cdef Py_ssize_t OCTETS_OF_WORK
 
@@ -46,6 +45,7 @@ cdef class Connection:
     cdef public bint paused
     cdef public bint is_behind
     cdef public object unfinished
+    cdef public long long turn_work
     cdef public long long turn_end
     cdef public Py_ssize_t held_bytes
     cdef public bint held_back

@@ -24,7 +24,7 @@ from router.engine.handler import Handler
 from router.engine.numbers import Numbers
 from router.engine.outbox import Outbox, Turn
 from router.engine.session import Session
-from router.engine.settings import ConnectionSettings
+from router.engine.settings import TURN_WORK, ConnectionSettings
 from router.engine.slots import Slots
 from router.engine.states import ConnectionState, SessionState
 from router.engine.window import share_of
@@ -54,11 +54,7 @@ BEGIN = int(Descriptor.BEGIN)
 
 FRAME_HEADER_BYTES = 8
 
-# How much work is done for one read before other connections have their turn, counted in
-# per-message frames. One read contains no more of these, but a disposition of thirty octets can
-# name thousands of deliveries (`dispositions`), and a frame for the table-driven codec takes as
-# long as `TABLED_WORK` per-message frames.
-TURN_WORK = 32768
+# A frame for the table-driven codec takes as long as this many per-message frames.
 TABLED_WORK = 4096
 OCTETS_OF_WORK = 4
 
@@ -101,6 +97,8 @@ class Connection:
         self.is_behind = False
         # the rest of a frame's work, if that is too much for one turn, or None
         self.unfinished: Unfinished | None = None
+        # the work that a turn may do; the shell may reduce it
+        self.turn_work = TURN_WORK
         # the count of received frames at which the work of this turn is used up
         self.turn_end = TURN_WORK
         # octets of its deliveries that could not be forwarded yet; and whether they have exceeded
@@ -182,7 +180,7 @@ class Connection:
         self.kept = b""
         self.is_behind = False
         self.frames_before = self.frames_received
-        self.turn_end = self.frames_before + TURN_WORK
+        self.turn_end = self.frames_before + self.turn_work
         self.cursor.octets = view
         self.transfer.octets = view
         self.disposition.octets = view
@@ -225,7 +223,7 @@ class Connection:
 
     def took_long(self) -> bool:
         """Return whether the last turn used more than half of the work allowed in a turn."""
-        return (self.turn_end - self.frames_received) * 2 < TURN_WORK
+        return (self.turn_end - self.frames_received) * 2 < self.turn_work
 
     def resume(self) -> None:
         """Continue after a pause, or after other connections have had their turn.
@@ -242,7 +240,7 @@ class Connection:
 
     def _finish(self, rest: Unfinished) -> None:
         """Continue the unfinished work for a frame, as much as fits into one turn."""
-        self.turn_end = self.frames_received + TURN_WORK
+        self.turn_end = self.frames_received + self.turn_work
         # the peer is not silent: the octets that it has sent since are not read yet
         self.last_received = self.turn.now
         session = self.failing = rest.session

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import attrs
 
 if TYPE_CHECKING:
     from router.amqp.types import DecodedMap
+
+# How much work is done for one read before other connections have their turn, counted in
+# per-message frames. One read contains no more of these, but a disposition of thirty octets can
+# name thousands of deliveries (`engine/dispositions.py`).
+TURN_WORK: Final = 32768
 
 
 @attrs.frozen

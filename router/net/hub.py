@@ -17,6 +17,7 @@ from router.core.model.split_table import ListedTable
 from router.engine.deferred import STEPS_A_ROUND
 from router.engine.outbox import Turn
 from router.net.closing import Closing, close
+from router.net.long_turns import LongTurns
 from router.net.memory import CHURN_A_SLICE, Churn
 
 if TYPE_CHECKING:
@@ -58,9 +59,7 @@ class Hub(Generic[AnyPump]):
         self.own_pump: AnyPump | None = None
         self._next_number = 0
         self._empty = trio.Event()
-        # held during a long turn, so that connections with little work are served before the next
-        # long turn
-        self.long_turns = trio.Lock()
+        self.long_turns = LongTurns(self.turn)
         # set when there is work for later turns
         self._work = trio.Event()
         self._last_check = self.turn.now

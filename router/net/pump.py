@@ -129,7 +129,7 @@ class Pump:
                 continue
             if connection.is_behind:
                 # other connections are served first
-                async with hub.long_turns:
+                async with hub.long_turns as connection.turn_work:
                     hub.begin_turn()
                     connection.resume()
                     hub.finish_turn()
@@ -145,7 +145,7 @@ class Pump:
             elif not connection.took_long():
                 is_there = self._receive()
             else:
-                async with hub.long_turns:
+                async with hub.long_turns as connection.turn_work:
                     is_there = self._receive()
             if not is_there:
                 return

@@ -29,6 +29,7 @@ from router.amqp.types import Symbol
 from router.engine import beginning
 from router.engine.delivery import Delivery
 from router.engine.events import ConnectionClosed
+from router.engine.settings import TURN_WORK
 from router.errors import AmqpError
 
 from support.examples import examples
@@ -285,9 +286,6 @@ def test_a_damaged_conversation_is_answered_with_frames(data: st.DataObject) -> 
 
 
 # Much work in few octets.
-
-# What `connection` says; a compiled module does not show its constants.
-TURN_WORK = 32768
 
 
 def give(talk: Talk, octets: bytes) -> None:

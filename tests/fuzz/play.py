@@ -274,7 +274,7 @@ class Peer:
     def give(self, most: int) -> None:
         """Have the router read up to so many octets, and leave the turn open."""
         connection = self.connection
-        if self.over or connection.finished or connection.paused:
+        if self.reads_nothing():
             return
         if connection.is_behind:
             # nothing is read before the rest of what was
@@ -297,8 +297,13 @@ class Peer:
             before = len(self.said)
             self.give(READ_BYTES)
             self.router.finish_turn()
-            if len(self.said) == before and not self.connection.is_behind:
+            is_behind = self.connection.is_behind and not self.reads_nothing()
+            if len(self.said) == before and not is_behind:
                 return
+
+    def reads_nothing(self) -> bool:
+        """Return whether the router reads no more from this peer, or not before an answer."""
+        return self.over or self.connection.finished or self.connection.paused
 
     def step(self) -> None:
         """Say the next thing."""
