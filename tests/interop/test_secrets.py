@@ -215,8 +215,7 @@ def connectors(planted: PlantedSecrets, folder: Path, broker: RouterProcess) -> 
     for mechanism in ("XOAUTH2", "OAUTHBEARER"):
         for token in ("token", "wrong token"):
             name, secret = f"{mechanism} {token}", secret_file(planted, folder, token)
-            more = {"saslMechanisms": [mechanism]}
-            texts.append(_connector(name, token_port, "ada", secret, **more))
+            texts.append(_connector(name, token_port, "ada", secret, saslMechanisms=[mechanism]))
     return "".join(texts)
 
 

@@ -104,9 +104,16 @@ def test_a_router_logs_in_with_a_token(
 ) -> None:
     file = tmp_path / "token"
     file.write_text("wr0ng-token", encoding="utf-8")
-    login = {"saslUsername": "ada", "saslPassword": f"file:{file}", "saslMechanisms": [mechanism]}
-    place = {"name": "out", "host": "127.0.0.1", "port": guarded.port}
-    router = routers(entity("listener", port=0) + entity("connector", **place, **login))
+    connector = entity(
+        "connector",
+        name="out",
+        host="127.0.0.1",
+        port=guarded.port,
+        saslUsername="ada",
+        saslPassword=f"file:{file}",
+        saslMechanisms=[mechanism],
+    )
+    router = routers(entity("listener", port=0) + connector)
     refusal = {"XOAUTH2": "401", "OAUTHBEARER": "invalid_token"}[mechanism]
     why = f"the server refuses the token of user ada: {refusal} (SASL outcome 1)"
     proton.until(lambda: why in router.log_text(), "the token is refused")

@@ -252,7 +252,8 @@ async def test_a_token_is_not_sent_in_clear_text(
     plain = {"host": host, "ssl_profile": None, "require_ssl": False}
     insecure = {"allow_insecure_authentication": True}
     async with serving(tmp_path, monkeypatch, **plain, **insecure) as place:
-        fields = {"host": host, "ssl_profile": None, "allow_insecure_authentication": is_allowed}
+        fields: dict[str, Any] = {"host": host, "ssl_profile": None}
+        fields |= {"allow_insecure_authentication": is_allowed}
         with capture_logs() as logs:
             async with running_node(place.connector(mechanism, **fields)) as running:
                 if is_allowed:
