@@ -209,6 +209,7 @@ class Endpoints:
             *(each.settings.max_frame_size for each in prepared.opened),
             *(connector.max_frame_size for connector in prepared.connectors),
             *(sasl_frame_bytes(each.settings) for each in prepared.opened),
+            *(sasl_frame_bytes(connector) for connector in prepared.connectors),
         ]
         self._hub.provide_for(max(sizes, default=0))
         for standing in prepared.ended:

@@ -109,7 +109,7 @@ _OPTIONS: Final = (
         "--sasl-password-file",
         metavar="FILE",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help="A file whose first line is the user's password.",
+        help="A file whose first line is the user's password, or a bearer token.",
     ),
 )
 
@@ -118,7 +118,8 @@ def _with_user(url: Url, name: str | None, file: Path | None) -> Url:
     if name is not None:
         url = attrs.evolve(url, user=name)
     if file is not None:
-        if url.user is None:
+        # a token may say alone who this is
+        if url.user is None and "OAUTHBEARER" not in url.mechanisms:
             raise click.UsageError("--sasl-password-file needs a user")
         try:
             lines = file.read_text(encoding="utf-8").splitlines()

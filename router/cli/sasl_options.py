@@ -18,6 +18,8 @@ MECHANISMS: Final = (
     "SCRAM-SHA-1",
     "SCRAM-SHA-256",
     "SCRAM-SHA-512",
+    "XOAUTH2",
+    "OAUTHBEARER",
 )
 
 Command = Callable[..., None]
@@ -36,6 +38,7 @@ def sasl_options(parameter: str) -> Callable[[Command], Command]:
             callback=_read,
             help="SASL mechanisms to use, in order of preference, separated by commas or spaces. "
             "Without TLS, PLAIN is used for another host than this one only if it is in the list. "
+            "XOAUTH2 and OAUTHBEARER send the password as a bearer token, and need TLS there. "
             "[default: with a user SCRAM, then PLAIN; otherwise EXTERNAL or ANONYMOUS]",
         )
         @functools.wraps(command)

@@ -36,6 +36,7 @@ from router.client.sender import Sender
 from router.client.url import Url, parse_url
 from router.engine import attaching, beginning, events
 from router.engine.connection import Connection
+from router.engine.sasl import TOKEN_FRAME_BYTES, TOKENS
 from router.engine.session import Session
 from router.engine.settings import ConnectionSettings
 from router.errors import AmqpError, Scope
@@ -51,6 +52,8 @@ CONNECT_TIMEOUT_S = 10.0
 # SASL mechanisms for a user and a password; those that do not send the password come first.
 WITH_USER = ("SCRAM-SHA-512", "SCRAM-SHA-256", "SCRAM-SHA-1", "PLAIN")
 PLAIN_ADVICE = "use amqps, or name PLAIN as a SASL mechanism (--sasl-mechanisms PLAIN)"
+# Who names the mechanism of a token has not said with it that others may read the token.
+TOKEN_ADVICE = "use amqps"
 # How long the peer may take to answer our close.
 CLOSE_TIMEOUT_S = 2.0
 # The filter for JMS selectors, under the name that brokers use.
@@ -72,17 +75,21 @@ async def connect(
 
     If the URL has a user, SCRAM is used if the server offers it, and otherwise PLAIN; without a
     user EXTERNAL, if this side shows a certificate and the server offers it, and otherwise
-    ANONYMOUS. `Url.mechanisms` can name others. Without TLS, PLAIN is used only if the server is on
-    this host's loopback address, or if `Url.mechanisms` names it. Raises ConnectFailed if the
+    ANONYMOUS. `Url.mechanisms` can name others; XOAUTH2 and OAUTHBEARER send the password as a
+    bearer token. Without TLS, PLAIN is used only if the server is on this host's loopback address,
+    or if `Url.mechanisms` names it and no mechanism that sends a token. Raises ConnectFailed if the
     connection is not open within `timeout_s`, or ValueError if `url` is a text that is not a URL.
     """
     where = parse_url(url) if isinstance(url, str) else url
+    has_token = any(name in TOKENS for name in where.mechanisms)
+    is_allowed = "PLAIN" in where.mechanisms and not has_token
     deadline = trio.current_time() + timeout_s
     tls = _tls(where)
     sock = await _dial(where, deadline, timeout_s)
     settings = ConnectionSettings(
         container_id=container_id or f"trioute-client-{secrets.token_hex(6)}",
         hostname=where.host,
+        port=where.port,
         max_frame_size=MAX_FRAME_SIZE,
         window_limit=WINDOW_FRAMES,
         idle_timeout_s=idle_timeout_s,
@@ -91,8 +98,9 @@ async def connect(
         sasl_mechanisms=_mechanisms(where),
         sasl_username=where.user,
         sasl_password=where.password,
-        plain_needs_tls="PLAIN" not in where.mechanisms and not is_on_this_host(sock),
-        plain_advice=PLAIN_ADVICE,
+        plain_needs_tls=not is_allowed and not is_on_this_host(sock),
+        plain_advice=TOKEN_ADVICE if has_token else PLAIN_ADVICE,
+        sasl_frame_bytes=TOKEN_FRAME_BYTES if has_token else 512,
         offered_capabilities=(),
     )
     client = ClientConnection(sock, settings, tls)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from router.config.connectors import ConnectorSettings
+from router.config.endpoints import CLEARTEXT, TOKENS
 from router.config.mistakes import Data, Finding, Path
 from router.config.model import Configuration
 from router.config.name_checks import check_secret
@@ -30,35 +32,51 @@ def _connector_redirects(configuration: Configuration, _: Data) -> Iterator[Find
 def _connector_sasl(configuration: Configuration, _: Data) -> Iterator[Finding]:
     for index, connector in enumerate(configuration.connectors):
         here: Path = ("connector", index)
-        plain = any(each == "PLAIN" or each in SCRAM for each in connector.sasl_mechanisms)
-        values = {"saslUsername": connector.sasl_username, "saslPassword": connector.sasl_password}
+        used = _secret_mechanisms(connector)
+        names = " or ".join(used)
+        # the token alone may say who this is
+        is_user_needed = used not in ([], ["OAUTHBEARER"])
+        values = {
+            "saslUsername": (connector.sasl_username, is_user_needed),
+            "saslPassword": (connector.sasl_password, bool(used)),
+        }
         concerns: tuple[Path, ...] = tuple((*here, key) for key in (*values, "saslMechanisms"))
-        for key, value in values.items():
-            if plain and value is None:
+        for key, (value, is_needed) in values.items():
+            if is_needed and value is None:
                 yield Finding(
                     (*here, key),
-                    "is missing, though PLAIN or SCRAM is to be used",
-                    "give saslUsername and saslPassword",
+                    f"is missing, though {names} is to be used",
+                    "give saslUsername and saslPassword" if is_user_needed else "give the token",
                     concerns=concerns,
                 )
-            if value is not None and not plain:
+            if value is not None and not used:
                 yield Finding(
                     (*here, key),
-                    "has no effect, because neither PLAIN nor SCRAM is to be used",
-                    "give saslUsername and saslPassword, and PLAIN or SCRAM in saslMechanisms",
+                    "has no effect, because neither PLAIN nor SCRAM nor a token is to be used",
+                    "give saslUsername and saslPassword, and PLAIN, SCRAM, XOAUTH2 or OAUTHBEARER "
+                    "in saslMechanisms",
                     concerns=concerns,
                 )
         yield from check_secret((*here, "saslPassword"), connector.sasl_password)
 
 
+def _secret_mechanisms(connector: ConnectorSettings) -> list[str]:
+    """Return the mechanisms of a connector that need saslPassword, those of SCRAM as one."""
+    named = ["SCRAM" if each in SCRAM else each for each in connector.sasl_mechanisms]
+    return [each for each in ("PLAIN", "SCRAM", *TOKENS) if each in named]
+
+
 def _connector_failover(configuration: Configuration, _: Data) -> Iterator[Finding]:
     for index, connector in enumerate(configuration.connectors):
-        if "*" in connector.failover_hosts and connector.sasl_username is not None:
+        if "*" in connector.failover_hosts and (
+            connector.sasl_username is not None or connector.sasl_password is not None
+        ):
+            key = "saslPassword" if connector.sasl_username is None else "saslUsername"
             yield Finding(
                 ("connector", index, "failoverHosts"),
                 "would show the password to any host that the peer names",
-                'name the hosts, or remove "*" or the saslUsername',
-                concerns=(("connector", index, "saslUsername"),),
+                f'name the hosts, or remove "*" or the {key}',
+                concerns=(("connector", index, key),),
             )
         urls = [parse_server_url(text) for text in connector.backup_urls]
         if connector.ssl_profile is None and any(url.scheme == "amqps" for url in urls):
@@ -73,7 +91,7 @@ def _connector_failover(configuration: Configuration, _: Data) -> Iterator[Findi
 def _connector_password(configuration: Configuration, _: Data) -> Iterator[Finding]:
     for index, connector in enumerate(configuration.connectors):
         if (
-            set(connector.sasl_mechanisms) != {"PLAIN"}
+            not set(connector.sasl_mechanisms).issubset(CLEARTEXT)
             or connector.ssl_profile is not None
             or connector.allow_insecure_authentication
         ):
@@ -83,10 +101,13 @@ def _connector_password(configuration: Configuration, _: Data) -> Iterator[Findi
             if not names_this_host(host):
                 here: Path = ("connector", index)
                 keys = ("host", "backupUrls", "sslProfile", "allowInsecureAuthentication")
+                has_token = set(connector.sasl_mechanisms) != {"PLAIN"}
+                names = " or ".join(connector.sasl_mechanisms)
+                secret, scram = ("token", "") if has_token else ("password", "add SCRAM, ")
                 yield Finding(
                     (*here, "saslMechanisms"),
-                    f"is PLAIN alone, which would send the password in clear text to {host}",
-                    "give an sslProfile, add SCRAM, or set allowInsecureAuthentication = true",
+                    f"is {names} alone, which would send the {secret} in clear text to {host}",
+                    f"give an sslProfile, {scram}or set allowInsecureAuthentication = true",
                     concerns=tuple((*here, key) for key in keys),
                 )
                 break

@@ -119,15 +119,19 @@ class ConnectorSettings:
     sasl_username: str | None = attrs.field(
         default=None,
         metadata=setting(
-            kinds.text(255), "The user to log in as, for SCRAM and PLAIN.", default="none"
+            kinds.text(255),
+            "The user to log in as, for SCRAM, PLAIN and XOAUTH2, and for OAUTHBEARER unless the "
+            "token alone says who this is.",
+            default="none",
         ),
     )
     sasl_password: Secret | None = attrs.field(
         default=None,
         metadata=setting(
             kinds.secret(),
-            "The password of the user: the text itself, or an environment variable or a file, "
-            "which is read again for each connection.",
+            "The password of the user or, for XOAUTH2 and OAUTHBEARER, a bearer token: the text "
+            "itself, or an environment variable or a file, which is read again for each "
+            "connection.",
             default="none",
         ),
     )
@@ -135,7 +139,8 @@ class ConnectorSettings:
         default=attrs.Factory(_mechanisms, takes_self=True),
         metadata=setting(
             MECHANISMS,
-            "The SASL mechanisms to use; the first one that the peer offers is used.",
+            "The SASL mechanisms to use; the first one that the peer offers is used. XOAUTH2 and "
+            "OAUTHBEARER send saslPassword as a bearer token.",
             default='with a saslUsername, SCRAM, then "PLAIN"; without, "EXTERNAL" if the '
             'sslProfile has a certificate, then "ANONYMOUS"',
         ),
@@ -144,8 +149,9 @@ class ConnectorSettings:
         default=False,
         metadata=setting(
             kinds.flag(),
-            "Whether PLAIN, which sends the password in clear text, is used without TLS. It is "
-            "always used if the peer is on this host's loopback address.",
+            "Whether PLAIN, XOAUTH2 and OAUTHBEARER, which send the password or token in clear "
+            "text, are used without TLS. They are always used if the peer is on this host's "
+            "loopback address.",
         ),
     )
     backup_urls: tuple[str, ...] = BACKUP_URLS

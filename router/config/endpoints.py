@@ -15,10 +15,6 @@ Role = Literal["normal", "route-container", "inter-router", "edge"]
 StripAnnotations = Literal["in", "out", "both", "no"]
 Management = Literal["none", "read", "trusted", "change"]
 Mechanism = Literal[
-    "ANONYMOUS", "PLAIN", "EXTERNAL", "SCRAM-SHA-1", "SCRAM-SHA-256", "SCRAM-SHA-512"
-]
-# Mechanisms of a listener: only an authentication plugin can handle the last two.
-ListenerMechanism = Literal[
     "ANONYMOUS",
     "PLAIN",
     "EXTERNAL",
@@ -29,7 +25,9 @@ ListenerMechanism = Literal[
     "OAUTHBEARER",
 ]
 TOKENS: Final = ("XOAUTH2", "OAUTHBEARER")
-"""SASL mechanisms by which a peer sends a token, which only a plugin can check."""
+"""SASL mechanisms by which a client sends a token; at a listener, only a plugin can check it."""
+CLEARTEXT: Final = ("PLAIN", *TOKENS)
+"""SASL mechanisms that send a password or a token in clear text."""
 AddressFamily = Literal["IPv4", "IPv6"]
 
 MIB: Final = 2**20
@@ -40,7 +38,6 @@ HOST: Final = kinds.text(255, spaces=False)
 # Longer than any default name can be, so that no default is refused.
 NAME: Final = kinds.text(512)
 MECHANISMS: Final = kinds.words(get_args(Mechanism))
-LISTENER_MECHANISMS: Final = kinds.words(get_args(ListenerMechanism))
 
 
 def name_from_socket(entity: str) -> str:

@@ -16,19 +16,19 @@ from router.config.endpoints import (
     HOST,
     IDLE_TIMEOUT_SECONDS,
     LINK_CAPACITY,
-    LISTENER_MECHANISMS,
     LONGEST_TIMEOUT_S,
     MANAGEMENT_SETTING,
     MAX_FRAME_SIZE,
     MAX_SESSION_FRAMES,
     MAX_SESSIONS,
+    MECHANISMS,
     NAME,
     OPEN_PROPERTIES,
     ROLE,
     STRIP_ANNOTATIONS,
     AddressFamily,
-    ListenerMechanism,
     Management,
+    Mechanism,
     Role,
     StripAnnotations,
     name_from_socket,
@@ -83,10 +83,10 @@ class ListenerSettings:
     )
     role: Role = ROLE
     cost: int = COST
-    sasl_mechanisms: tuple[ListenerMechanism, ...] = attrs.field(
+    sasl_mechanisms: tuple[Mechanism, ...] = attrs.field(
         default=("ANONYMOUS",),
         metadata=setting(
-            LISTENER_MECHANISMS,
+            MECHANISMS,
             "The SASL mechanisms to offer, in this order. XOAUTH2 and OAUTHBEARER need an "
             "authenticationPlugin.",
         ),

@@ -34,6 +34,7 @@ cdef class Connection:
     cdef public str mechanism
     cdef public object groups
     cdef public bint challenged
+    cdef public str token_error
     cdef public bint is_encrypted
     cdef public str external_user
     cdef public str requested_host

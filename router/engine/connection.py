@@ -78,8 +78,9 @@ class Connection:
         self.user: str | None = None
         self.mechanism: str | None = None
         self.groups: frozenset[str] = frozenset()
-        # whether a SASL challenge is unanswered
+        # whether a SASL challenge is unanswered; the error of one that has refused our token
         self.challenged = False
+        self.token_error = ""
         # whether TLS is used; the user of the peer's certificate, for EXTERNAL; and the host name
         # that the peer asked for in TLS or HTTP
         self.is_encrypted = False

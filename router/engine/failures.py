@@ -52,7 +52,7 @@ FAILURES: Final = {
     "unreachable": "nothing listens there, or the network is blocked",
     "silent": "there is no answer",
     "protocol": "the peer does not speak AMQP 1.0 correctly",
-    "unauthorized": "a user name, password or certificate is refused, or missing",
+    "unauthorized": "a user name, password, token or certificate is refused, or missing",
     "refused": "the peer authenticates the router and then refuses the connection, or is not a "
     "router that this one can connect to",
     "closed": "the connection is closed by either side, or lost",

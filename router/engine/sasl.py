@@ -34,8 +34,12 @@ if TYPE_CHECKING:
     from router.engine.connection import Connection
 
 
-# Mechanisms that send a password or a token in clear text.
-CLEARTEXT: Final = frozenset({"PLAIN", "XOAUTH2", "OAUTHBEARER"})
+TOKENS: Final = ("XOAUTH2", "OAUTHBEARER")
+"""Mechanisms that send a bearer token."""
+CLEARTEXT: Final = frozenset({"PLAIN", *TOKENS})
+"""Mechanisms that send a password or a token in clear text."""
+TOKEN_FRAME_BYTES: Final = 16 * 1024
+"""The size of the largest SASL frame where a token may be sent: few fit into 512 octets."""
 # Other names of mechanisms. With the first, clients of Azure announce that they put tokens at $cbs.
 ALIASES: Final = {"MSSBCBS": "ANONYMOUS"}
 
@@ -56,7 +60,7 @@ def frame_received(connection: Connection, body: bytes) -> None:
         if frame.code is not SaslCode.OK:
             opening.give_up(
                 connection,
-                AmqpError(Condition.UNAUTHORIZED_ACCESS, _refusal(connection.settings, frame.code)),
+                AmqpError(Condition.UNAUTHORIZED_ACCESS, _refusal(connection, frame.code)),
             )
             return
         if not is_scram(connection.mechanism):
@@ -66,9 +70,7 @@ def frame_received(connection: Connection, body: bytes) -> None:
         success = SaslSuccessReceived(bytes(frame.additional_data or b""))
         connection.handler.event_received(connection, success)
     elif connection.is_client and isinstance(frame, SaslChallenge) and connection.challenged:
-        connection.paused = True
-        received = SaslChallengeReceived(bytes(frame.challenge))
-        connection.handler.event_received(connection, received)
+        _challenge_received(connection, bytes(frame.challenge))
     elif not connection.is_client and isinstance(frame, SaslInit) and not is_begun:
         mechanism = str(frame.mechanism)
         if mechanism not in offered_mechanisms(connection):
@@ -123,7 +125,7 @@ def _choose_mechanism(connection: Connection, frame: SaslMechanisms) -> None:
     """Choose as the client the first of our mechanisms that the server offers.
 
     Without TLS, anybody between the two could offer PLAIN alone, and then read the password; so it
-    is passed over unless the settings allow it.
+    is passed over unless the settings allow it. So are mechanisms that send a token.
     """
     settings = connection.settings
     names = {str(name) for name in frame.sasl_server_mechanisms or ()}
@@ -138,18 +140,42 @@ def _choose_mechanism(connection: Connection, frame: SaslMechanisms) -> None:
     if not usable:
         problem = f"the server offers SASL {' '.join(sorted(names))}; "
         if common:
-            problem += f"{common[0]} would send the password in clear text: {settings.plain_advice}"
+            secret = "token" if common[0] in TOKENS else "password"
+            problem += f"{common[0]} would send the {secret} in clear text: {settings.plain_advice}"
         else:
             problem += f"this side can use {' '.join(settings.sasl_mechanisms)}"
         opening.give_up(connection, AmqpError(Condition.UNAUTHORIZED_ACCESS, problem))
         return
     mechanism = usable[0]
     connection.mechanism = mechanism
+    if mechanism in TOKENS:
+        # only here: few logins have a token
+        from router.engine import bearer
+
+        problem = bearer.objection(settings, mechanism)
+        if problem:
+            opening.give_up(connection, AmqpError(Condition.UNAUTHORIZED_ACCESS, problem))
+            return
+        connection.challenged = True
     if is_scram(mechanism):
         connection.paused = True
         connection.handler.event_received(connection, SaslInitDue(mechanism))
     else:
         _send_init(connection, own_init(settings, mechanism))
+
+
+def _challenge_received(connection: Connection, challenge: bytes) -> None:
+    """As the client, process a challenge; if we have sent a token, it is refused by this."""
+    settings, mechanism = connection.settings, connection.mechanism
+    if mechanism is None or mechanism not in TOKENS:
+        connection.paused = True
+        connection.handler.event_received(connection, SaslChallengeReceived(challenge))
+        return
+    from router.engine import bearer
+
+    connection.challenged = False
+    connection.token_error = bearer.error_status(challenge, settings.sasl_password or "")
+    _send_response(connection, bearer.answer_to_error(mechanism))
 
 
 def send_init(connection: Connection, response: bytes) -> None:
@@ -170,9 +196,13 @@ def respond(connection: Connection, response: bytes) -> None:
     """As the client, answer a challenge."""
     if connection.phase != opening.SASL_PHASE:
         return
+    _send_response(connection, response)
+    connection.resume()
+
+
+def _send_response(connection: Connection, response: bytes) -> None:
     frame = SaslResponse(response=response)
     opening.write(connection, encode_frame(0, frame, frame_type=SASL_FRAME))
-    connection.resume()
 
 
 def proceed(connection: Connection) -> None:
@@ -188,33 +218,51 @@ def proceed(connection: Connection) -> None:
 
 def _send_init(connection: Connection, init: SaslInit) -> None:
     octets = encode_frame(0, init, frame_type=SASL_FRAME)
-    if len(octets) > opening.MIN_MAX_FRAME_SIZE:
+    most = largest_init(str(init.mechanism))
+    if len(octets) > most:
         problem = (
-            f"user name, password and host name make a SASL init of {len(octets)} octets; "
-            f"{opening.MIN_MAX_FRAME_SIZE} are allowed"
+            "user name, password or token, and host name make a SASL init of "
+            f"{len(octets)} octets; {most} are allowed"
         )
         opening.give_up(connection, AmqpError(Condition.FRAME_SIZE_TOO_SMALL, problem))
         return
     opening.write(connection, octets)
 
 
-def _refusal(settings: ConnectionSettings, code: SaslCode) -> str:
+def largest_init(mechanism: str) -> int:
+    """Return how many octets the frame of an init may have.
+
+    Few tokens fit into the 512 octets of section 5.3.1. Servers that want tokens accept more.
+    """
+    return TOKEN_FRAME_BYTES if mechanism in TOKENS else opening.MIN_MAX_FRAME_SIZE
+
+
+def _refusal(connection: Connection, code: SaslCode) -> str:
     """Return an error text for a SASL outcome other than ok (section 5.3.3.6)."""
+    user, error = connection.settings.sasl_username, connection.token_error
+    because = f": {error}" if error else ""
     if code is SaslCode.AUTH:
-        who = f"user {settings.sasl_username}" if settings.sasl_username else "anonymous peers"
-        return f"the server refuses {who} (SASL outcome {int(code)})"
+        who = f"user {user}" if user else "anonymous peers"
+        if connection.mechanism in TOKENS:
+            who = f"the token of user {user}" if user else "the token"
+        return f"the server refuses {who}{because} (SASL outcome {int(code)})"
     when = "may later" if code is SaslCode.SYS_TEMP else "cannot"
-    return f"the server {when} authenticate this router (SASL outcome {int(code)})"
+    return f"the server {when} authenticate this router{because} (SASL outcome {int(code)})"
 
 
 def own_init(settings: ConnectionSettings, mechanism: str) -> SaslInit:
     """Return the init that a client with these settings sends, for any mechanism but SCRAM.
 
     For ANONYMOUS and EXTERNAL the response is empty; with EXTERNAL the server then derives the user
-    from the certificate (RFC 4422, appendix A).
+    from the certificate (RFC 4422, appendix A). With a token, `bearer.objection` must have no
+    objection.
     """
     response = b""
-    if mechanism == "PLAIN":
+    if mechanism in TOKENS:
+        from router.engine import bearer
+
+        response = bearer.first_message(settings, mechanism)
+    elif mechanism == "PLAIN":
         response = f"\0{settings.sasl_username}\0{settings.sasl_password or ''}".encode()
     return SaslInit(
         mechanism=Symbol(mechanism), initial_response=response, hostname=settings.hostname

@@ -30,6 +30,8 @@ class ConnectionSettings:
     # the cost of the connection, if it leads to another router
     cost: int = 1
     hostname: str | None = None
+    # as a client: the port of the server, for mechanisms that name it
+    port: int | None = None
     max_frame_size: int = 65536
     channel_max: int = 32767
     handle_max: int = 65535
@@ -46,9 +48,10 @@ class ConnectionSettings:
     plain_needs_tls: bool = False
     # as a client: what people can do if only such mechanisms are left
     plain_advice: str = "use TLS"
-    # as a server: the largest SASL frame that is accepted; the 512 octets of section 5.3.1 are too
-    # few for most tokens
+    # the largest SASL frame that is accepted; the 512 octets of section 5.3.1 are too few for most
+    # tokens
     sasl_frame_bytes: int = 512
+    # as a client: the user, and the user's password or bearer token
     sasl_username: str | None = None
     sasl_password: str | None = attrs.field(default=None, repr=False)
     # whether the router's own message annotations are accepted from the peer, and whether they are

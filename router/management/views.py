@@ -224,7 +224,8 @@ class ConnectionView:
         """Return the user that the peer or, at a connector, this router logged in as.
 
         Without a login this is `anonymous`, as in Dispatch. It is None if this router has logged in
-        with a certificate, because the peer knows whom that stands for.
+        with a certificate, or with a token and no user, because the peer knows whom that stands
+        for.
         """
         connection, mechanism = self.connection, self.mechanism
         if mechanism in (None, "ANONYMOUS"):

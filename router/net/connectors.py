@@ -250,6 +250,7 @@ class AmqpConnector:
                     place.hostname,
                     self.hub.membership,
                     has_certificate=tls is not None and tls.has_certificate,
+                    port=place.port,
                 )
             except SecretUnavailable as unavailable:
                 raise NotConnected(Failure("unauthorized", str(unavailable))) from None

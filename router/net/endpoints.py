@@ -26,11 +26,10 @@ from router.core.link_routes.route_outlets import LinkRouteRule
 from router.core.links.auto_links import AutoLinkRule
 from router.core.routers.membership import INTER_ROUTER, ROLES, Membership
 from router.engine.opening import MIN_MAX_FRAME_SIZE
+from router.engine.sasl import TOKEN_FRAME_BYTES
 from router.engine.settings import ConnectionSettings
 
 PRODUCT = "trioute"
-# The largest SASL frame of a peer that may send a token.
-TOKEN_FRAME_BYTES = 16 * 1024
 OFFERED = ("ANONYMOUS-RELAY",)
 PLAIN_ADVICE = "give the connector an sslProfile, or set its allowInsecureAuthentication = true"
 # Reading from a peer stops once this much output waits for it. Deliveries stop far below that
@@ -117,12 +116,13 @@ def listener_settings(
     )
 
 
-def sasl_frame_bytes(listener: ListenerSettings) -> int:
-    """Return the size of the largest SASL frame that a listener accepts.
+def sasl_frame_bytes(endpoint: ListenerSettings | ConnectorSettings) -> int:
+    """Return the size of the largest SASL frame that a listener or connector accepts.
 
-    Tokens rarely fit into the 512 octets of section 5.3.1, and clients send them nevertheless.
+    Tokens rarely fit into the 512 octets of section 5.3.1, and clients send them nevertheless. What
+    servers say of them may be long, too.
     """
-    has_tokens = any(each in TOKENS for each in listener.sasl_mechanisms)
+    has_tokens = any(each in TOKENS for each in endpoint.sasl_mechanisms)
     return TOKEN_FRAME_BYTES if has_tokens else MIN_MAX_FRAME_SIZE
 
 
@@ -133,12 +133,14 @@ def connector_settings(
     membership: Membership | None = None,
     *,
     has_certificate: bool = False,
+    port: int | None = None,
 ) -> ConnectionSettings:
     """Return the settings of a connector's next connection, with the password read again.
 
-    `hostname` is the name of the container to connect to. EXTERNAL is used only if this side shows
-    a certificate. For a peer on this host, `plain_needs_tls` has to be set to False. Raises
-    `router.config.secret.SecretUnavailable` if the password cannot be read.
+    `hostname` is the name of the container to connect to, and `port` its port, if that is known.
+    EXTERNAL is used only if this side shows a certificate. For a peer on this host,
+    `plain_needs_tls` has to be set to False. Raises `router.config.secret.SecretUnavailable` if the
+    password cannot be read.
     """
     mechanisms = connector.sasl_mechanisms
     if not has_certificate:
@@ -148,11 +150,13 @@ def connector_settings(
     return ConnectionSettings(
         **_common_settings(container_id, connector, membership),
         hostname=hostname,
+        port=port,
         sasl_mechanisms=mechanisms,
         sasl_username=connector.sasl_username,
         sasl_password=None if password is None else password.reveal(),
         plain_needs_tls=not connector.allow_insecure_authentication,
         plain_advice=PLAIN_ADVICE,
+        sasl_frame_bytes=sasl_frame_bytes(connector),
         policy_vhost=None if connector.role in ROLES else connector.policy_vhost,
     )
 

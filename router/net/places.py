@@ -142,7 +142,8 @@ class Places:
 
     def _is_allowed(self, host: str) -> bool:
         connector = self._connector
-        if ANY_HOST in connector.failover_hosts and connector.sasl_username is None:
+        has_secret = connector.sasl_username is not None or connector.sasl_password is not None
+        if ANY_HOST in connector.failover_hosts and not has_secret:
             return True
         named = (*(place.host for place in self._configured), *connector.failover_hosts)
         return host.lower() in {each.lower() for each in named}

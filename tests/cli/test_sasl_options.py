@@ -33,6 +33,13 @@ def test_mechanisms_in_their_order(text: str) -> None:
     assert (code, url.mechanisms) == (0, ("SCRAM-SHA-256", "PLAIN"))
 
 
+def test_mechanisms_of_tokens() -> None:
+    assert given("--sasl-mechanisms", "oauthbearer XOAUTH2")[2][0].mechanisms == (
+        "OAUTHBEARER",
+        "XOAUTH2",
+    )
+
+
 @pytest.mark.parametrize("options", [(), ("--sasl-mechanisms", "")])
 def test_without_any_the_client_chooses(options: tuple[str, ...]) -> None:
     assert given(*options)[2][0].mechanisms == ()

@@ -420,8 +420,9 @@ BAD = {
         """
         f:1: connector[0].saslPassword: is missing, though PLAIN or SCRAM is to be used; give
             saslUsername and saslPassword
-        f:5: connector[1].saslPassword: has no effect, because neither PLAIN nor SCRAM is to be
-            used; give saslUsername and saslPassword, and PLAIN or SCRAM in saslMechanisms
+        f:5: connector[1].saslPassword: has no effect, because neither PLAIN nor SCRAM nor a
+            token is to be used; give saslUsername and saslPassword, and PLAIN, SCRAM, XOAUTH2 or
+            OAUTHBEARER in saslMechanisms
         """,
     ),
     "a login that is not to be used": (
@@ -432,10 +433,12 @@ BAD = {
         saslMechanisms = "ANONYMOUS"
         """,
         """
-        f:2: connector[0].saslUsername: has no effect, because neither PLAIN nor SCRAM is to be
-            used; give saslUsername and saslPassword, and PLAIN or SCRAM in saslMechanisms
-        f:3: connector[0].saslPassword: has no effect, because neither PLAIN nor SCRAM is to be
-            used; give saslUsername and saslPassword, and PLAIN or SCRAM in saslMechanisms
+        f:2: connector[0].saslUsername: has no effect, because neither PLAIN nor SCRAM nor a
+            token is to be used; give saslUsername and saslPassword, and PLAIN, SCRAM, XOAUTH2 or
+            OAUTHBEARER in saslMechanisms
+        f:3: connector[0].saslPassword: has no effect, because neither PLAIN nor SCRAM nor a
+            token is to be used; give saslUsername and saslPassword, and PLAIN, SCRAM, XOAUTH2 or
+            OAUTHBEARER in saslMechanisms
         """,
     ),
     "a password that cannot be had": (

@@ -71,3 +71,70 @@ def test_a_password_is_not_for_everybody_on_the_way(lines: str, host: str | None
 def test_scram_needs_no_tls() -> None:
     text = PLAIN.replace('["PLAIN"]', '["PLAIN", "SCRAM-SHA-1"]') + 'host = "b"'
     parse_configuration(text, source="f")
+
+
+def mistakes(text: str) -> str:
+    """Return what is wrong with a configuration."""
+    with pytest.raises(InvalidConfiguration) as caught:
+        parse_configuration(text, source="f")
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("mechanisms", "keys", "wrong"),
+    [
+        ("XOAUTH2", ["saslUsername", "saslPassword"], None),
+        ("OAUTHBEARER", ["saslUsername", "saslPassword"], None),
+        ("OAUTHBEARER", ["saslPassword"], None),
+        ("OAUTHBEARER XOAUTH2 PLAIN", ["saslUsername", "saslPassword"], None),
+        (
+            "XOAUTH2",
+            ["saslPassword"],
+            "saslUsername: is missing, though XOAUTH2 is to be used; give saslUsername and ",
+        ),
+        (
+            "OAUTHBEARER",
+            ["saslUsername"],
+            "saslPassword: is missing, though OAUTHBEARER is to be used; give the token",
+        ),
+        (
+            "SCRAM-SHA-1 SCRAM-SHA-256 OAUTHBEARER",
+            ["saslPassword"],
+            "saslUsername: is missing, though SCRAM or OAUTHBEARER is to be used; give ",
+        ),
+    ],
+    ids=range(7),
+)
+def test_what_a_token_needs(mechanisms: str, keys: list[str], wrong: str | None) -> None:
+    lines = "".join(f'{key} = "x"\n' for key in keys)
+    text = f'[[connector]]\nsaslMechanisms = "{mechanisms}"\n{lines}'
+    if wrong is None:
+        parse_configuration(text, source="f")
+    else:
+        assert mistakes(text).startswith(f"f:1: connector[0].{wrong}")
+
+
+def test_a_token_is_not_for_any_host() -> None:
+    text = '[[connector]]\nsaslMechanisms = ["OAUTHBEARER"]\nsaslPassword = "s3cret"\n'
+    assert mistakes(f'{text}failoverHosts = ["*"]') == (
+        "f:4: connector[0].failoverHosts: would show the password to any host that the peer names; "
+        'name the hosts, or remove "*" or the saslPassword'
+    )
+
+
+@pytest.mark.parametrize("mechanisms", ["XOAUTH2", "OAUTHBEARER", "OAUTHBEARER PLAIN"])
+def test_a_token_is_not_for_everybody_on_the_way(mechanisms: str) -> None:
+    text = PLAIN.replace('["PLAIN"]', f'"{mechanisms}"') + 'host = "b"\n'
+    assert mistakes(text) == (
+        f"f:4: connector[0].saslMechanisms: is {mechanisms.replace(' ', ' or ')} alone, which "
+        "would send the token in clear text to b; give an sslProfile, or set "
+        "allowInsecureAuthentication = true"
+    )
+    parse_configuration(text + "allowInsecureAuthentication = true", source="f")
+    parse_configuration(text + 'sslProfile = "p"\n[[sslProfile]]\nname = "p"', source="f")
+
+
+def test_no_token_is_sent_unless_that_is_said() -> None:
+    text = '[[connector]]\nsaslUsername = "u"\nsaslPassword = "p"\nsslProfile = "p"\n'
+    found = parse_configuration(text + '[[sslProfile]]\nname = "p"', source="f")
+    assert not {"XOAUTH2", "OAUTHBEARER"} & set(found.connectors[0].sasl_mechanisms)

@@ -40,7 +40,7 @@ USER, PASSWORD, TOKEN = "ada", "s3cret-of-ada", "right.token"
 HASH_MECHANISMS = ("SCRAM-SHA-1", "SCRAM-SHA-256", "SCRAM-SHA-512")
 OWN = ("PLAIN", *HASH_MECHANISMS, "EXTERNAL", "ANONYMOUS")
 TOKENS = ("XOAUTH2", "OAUTHBEARER", "PLAIN", "EXTERNAL")
-# Bits of an input's first octet.
+# Bits of an input's first octet. A client has no certificate: with that bit, it has a token.
 IS_CLIENT, IS_SCRIPT, IS_ENCRYPTED, HAS_CERTIFICATE, IS_SPECIAL, NEEDS_TLS = (1, 2, 4, 8, 16, 32)
 # In a script: between two messages of the peer, and in place of the nonce of the other side.
 BETWEEN = b"\xfe\xfe"
@@ -104,8 +104,11 @@ class _Side(Handler):
         self.bits = bits
         is_client = bool(bits & IS_CLIENT)
         special = bool(bits & IS_SPECIAL)
+        has_token = is_client and bool(bits & HAS_CERTIFICATE)
         if is_client:
             mechanisms: tuple[str, ...] = ("SCRAM-SHA-256",) if special else OWN
+            if has_token and not special:
+                mechanisms = ("OAUTHBEARER", "XOAUTH2", *OWN)
         else:
             mechanisms = TOKENS if special else OWN
         self.settings = server_settings(
@@ -114,7 +117,7 @@ class _Side(Handler):
             plain_needs_tls=bool(bits & NEEDS_TLS),
             sasl_username=USER if is_client else None,
             sasl_password=PASSWORD if is_client else None,
-            sasl_frame_bytes=20_000 if special and not is_client else LARGEST_FRAME,
+            sasl_frame_bytes=20_000 if has_token or (special and not is_client) else LARGEST_FRAME,
         )
         self.turn = Turn()
         self.connection = Connection(self.settings, self, self.turn, "127.0.0.1:9", is_client)
@@ -141,6 +144,10 @@ class _Side(Handler):
         elif isinstance(event, events.LOGIN_EVENTS):
             assert self.connection.is_client, "a server logs in nowhere"
             self.due.append(event)
+        elif isinstance(event, events.ConnectionClosed):
+            # whatever the server repeats of what it was sent
+            is_sent = PASSWORD.encode() in self.output
+            assert not is_sent or PASSWORD not in str(event), "a secret is shown"
         assert len(self.due) <= 1, "a step before the answer to the one before"
 
     def read(self, octets: bytes) -> None:
@@ -379,6 +386,13 @@ def login_seeds() -> list[bytes]:
         found.append(
             bytes((IS_CLIENT | special, 255)) + SASL_HEADER + frame(SaslOutcome(SaslCode.OK))
         )
+    # tokens that are refused, with and without a reason
+    for mechanism in ("OAUTHBEARER", "XOAUTH2"):
+        script = bytes((IS_CLIENT | IS_SCRIPT | HAS_CERTIFICATE, 0, 1))
+        for error in ("invalid_token", PASSWORD, "x" * 2000):
+            challenge = b'{"status": "%s"}' % error.encode()
+            found.append(script + BETWEEN.join((mechanism.encode(), challenge, b"")))
+        found.append(script + BETWEEN.join((mechanism.encode(), b"[" * 600, b"{}", b"")))
     return found
 
 

@@ -64,6 +64,13 @@ level = "trace"
 linesPerSecond = 0
 
 """
+WITH_TOKENS: dict[str, Any] = {
+    "port": 0,
+    "saslMechanisms": ["XOAUTH2", "OAUTHBEARER"],
+    "authenticationPlugin": "tokens",
+    "authenticatePeer": True,
+    "enableProtocolTrace": True,
+}
 PLUGIN = """
 @attrs.frozen(kw_only=True, field_transformer=plugin.checked)
 class Settings:
@@ -169,8 +176,14 @@ def broker_configuration(planted: PlantedSecrets, folder: Path) -> str:
         "saslMechanisms": ["PLAIN", "SCRAM-SHA-256"],
         "authenticatePeer": True,
     }
-    return TRACED + entity(
-        "listener", port=0, usersFile=str(users), enableProtocolTrace=True, **login
+    return "".join(
+        (
+            TRACED,
+            entity("listener", port=0, usersFile=str(users), enableProtocolTrace=True, **login),
+            entity("listener", name="tokens", **WITH_TOKENS),
+            entity("plugin", plugin="tokens"),
+            f'settings = {{ key = "{secret_file(planted, folder, "plugin")}" }}\n',
+        )
     )
 
 
@@ -181,8 +194,9 @@ def secret_file(planted: PlantedSecrets, folder: Path, name: str) -> str:
     return f"file:{file}"
 
 
-def connectors(planted: PlantedSecrets, folder: Path, port: int) -> str:
-    """Return connectors with passwords in all forms, by both mechanisms, right and wrong."""
+def connectors(planted: PlantedSecrets, folder: Path, broker: RouterProcess) -> str:
+    """Return connectors with passwords in all forms, by all mechanisms, right and wrong."""
+    (_, port), (_, token_port) = broker.addresses
     forms = {
         "literal": f"literal:{planted['literal']}",
         "pass": f"pass:{planted['pass']}",
@@ -198,6 +212,10 @@ def connectors(planted: PlantedSecrets, folder: Path, port: int) -> str:
     for proxy in ("proxy", "wrong-proxy"):
         more = {"proxyProfile": proxy}
         texts.append(_connector(f"by-{proxy}", port, "pass", f"pass:{planted['pass']}", **more))
+    for mechanism in ("XOAUTH2", "OAUTHBEARER"):
+        for token in ("token", "wrong token"):
+            name, secret = f"{mechanism} {token}", secret_file(planted, folder, token)
+            texts.append(_connector(name, token_port, "ada", secret, saslMechanisms=[mechanism]))
     return "".join(texts)
 
 
@@ -216,7 +234,11 @@ def _connector(name: str, port: int, user: str, password: str, **more: str | lis
 
 
 def router_configuration(
-    planted: PlantedSecrets, folder: Path, authority: Authority, broker: int, proxy: HttpProxy
+    planted: PlantedSecrets,
+    folder: Path,
+    authority: Authority,
+    broker: RouterProcess,
+    proxy: HttpProxy,
 ) -> str:
     """Return the configuration of the router with all kinds of secrets."""
     certificate, key = private_key(planted, authority, planted["key"])
@@ -242,15 +264,7 @@ def router_configuration(
             entity("listener", name="manage", port=0, enableProtocolTrace=True),
             entity("listener", name="users", **login),
             entity("listener", name="secured", sslProfile="own", requireSsl=True, **login),
-            entity(
-                "listener",
-                name="tokens",
-                port=0,
-                saslMechanisms=["XOAUTH2", "OAUTHBEARER"],
-                authenticationPlugin="tokens",
-                authenticatePeer=True,
-                enableProtocolTrace=True,
-            ),
+            entity("listener", name="tokens", **WITH_TOKENS),
             entity("listener", name="readers", port=0, management="read"),
             entity("listener", name="web", port=0, http=True, websockets=True),
             entity(
@@ -295,7 +309,7 @@ def place(tmp_path: Path, authority: Authority, monkeypatch: pytest.MonkeyPatch)
         broker = stack.enter_context(
             running_router(tmp_path / "broker", broker_configuration(planted, tmp_path))
         )
-        text = router_configuration(planted, tmp_path, authority, broker.port, proxy)
+        text = router_configuration(planted, tmp_path, authority, broker, proxy)
         options = ("--state", tmp_path / "state.toml")
         router = stack.enter_context(running_router(tmp_path / "router", text, *options))
         yield Place(tmp_path, authority, planted, broker, router)
@@ -458,6 +472,9 @@ def test_logins_are_not_shown(place: Place) -> None:
     # so that none of it was in vain
     log = place.router.log_text()
     assert log.count("user=ada") >= 6
+    for error in ("401", "invalid_token"):
+        assert f"the server refuses the token of user ada: {error} (SASL outcome 1)" in log
+    assert place.broker.log_text().count("user=ada") >= 2
     assert "@sasl-init(65)" in log
     assert "authentication callout failed" in log
     assert "settings=\"Settings(key=Secret(kind='file'))\"" in log

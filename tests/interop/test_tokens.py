@@ -1,4 +1,4 @@
-"""Clients that log in by XOAUTH2, at a router with a plugin that knows one token."""
+"""Clients and routers that log in with a token, at a router with a plugin that knows one token."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from support.commands import invoke
+from support.configuring import entity
 from support.go_peers import login_by_go
 from support.jms import jms
 from support.plugins import HEAD, write_distribution
@@ -19,7 +21,7 @@ SOURCE = f'''
 class Tokens(plugin.Plugin):
     "Knows one token."
     api_version = (1, 1)
-    mechanisms = ("XOAUTH2", "PLAIN")
+    mechanisms = ("XOAUTH2", "OAUTHBEARER", "PLAIN")
 
     async def run(self, router):
         router.started()
@@ -32,7 +34,7 @@ class Tokens(plugin.Plugin):
         found = plugin.read_token(login.mechanism, login.response)
         if found.user == "failing":
             raise ValueError(found.token)
-        return plugin.Identity(found.user) if found.token == "{TOKEN}" else None
+        return plugin.Identity(found.user or "owner") if found.token == "{TOKEN}" else None
 '''
 
 
@@ -46,7 +48,7 @@ def guarded(routers: StartRouter, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     return routers("""
         [[listener]]
         port = 0
-        saslMechanisms = ["XOAUTH2", "PLAIN"]
+        saslMechanisms = ["XOAUTH2", "OAUTHBEARER", "PLAIN"]
         authenticatePeer = true
         authenticationPlugin = "tokens"
 
@@ -90,3 +92,60 @@ def test_proton_logs_in_with_a_password(guarded: RouterProcess, proton: ProtonPe
     refused = proton.begin_connect(guarded.url(), password="wrong", **login)
     proton.until(lambda: refused.is_lost, "the connection is refused")
     assert refused.opened == 0
+
+
+@pytest.mark.parametrize("mechanism", ["XOAUTH2", "OAUTHBEARER"])
+def test_a_router_logs_in_with_a_token(
+    guarded: RouterProcess,
+    routers: StartRouter,
+    proton: ProtonPeers,
+    tmp_path: Path,
+    mechanism: str,
+) -> None:
+    file = tmp_path / "token"
+    file.write_text("wr0ng-token", encoding="utf-8")
+    connector = entity(
+        "connector",
+        name="out",
+        host="127.0.0.1",
+        port=guarded.port,
+        saslUsername="ada",
+        saslPassword=f"file:{file}",
+        saslMechanisms=[mechanism],
+    )
+    router = routers(entity("listener", port=0) + connector)
+    refusal = {"XOAUTH2": "401", "OAUTHBEARER": "invalid_token"}[mechanism]
+    why = f"the server refuses the token of user ada: {refusal} (SASL outcome 1)"
+    proton.until(lambda: why in router.log_text(), "the token is refused")
+    file.write_text(TOKEN, encoding="utf-8")
+    proton.until(lambda: "user=ada" in guarded.log_text(), "the token is accepted")
+    done = invoke("stat", "-c", "-v", "--bus", router.url().rstrip("/"))
+    assert done.code == 0, done.errors
+    (line,) = (line for line in done.output.splitlines() if f"127.0.0.1:{guarded.port}" in line)
+    assert mechanism in line
+    for text in (router.log_text(), guarded.log_text(), done.output):
+        assert "wr0ng" not in text
+        assert TOKEN[:16] not in text
+
+
+@pytest.mark.parametrize("mechanism", ["XOAUTH2", "OAUTHBEARER"])
+def test_commands_log_in_with_a_token(
+    guarded: RouterProcess, tmp_path: Path, mechanism: str
+) -> None:
+    file = tmp_path / "token"
+    file.write_text(TOKEN, encoding="utf-8")
+    login = ("--sasl-mechanisms", mechanism, "--sasl-password-file", str(file))
+    bus = ("--bus", guarded.url().rstrip("/"))
+    done = invoke("stat", "--general", *bus, *login, "--sasl-username", "ada")
+    assert done.code == 0, done.errors
+    # without a user, the token has to say who this is
+    done = invoke("stat", "--general", *bus, *login)
+    if mechanism == "XOAUTH2":
+        assert "--sasl-password-file needs a user" in done.errors
+    else:
+        assert done.code == 0, done.errors
+    file.write_text("wr0ng-token", encoding="utf-8")
+    done = invoke("stat", "--general", *bus, *login, "--sasl-username", "ada")
+    assert done.code != 0
+    assert "the server refuses the token of user ada" in done.errors
+    assert "wr0ng" not in done.errors + guarded.log_text()

@@ -48,6 +48,37 @@ def test_a_password_that_is_too_long() -> None:
     assert mistakes(missing) == [("connector[0].saslPassword", 4)]
 
 
+@pytest.mark.spec("5.3.1-4")
+@pytest.mark.parametrize("mechanism", ["XOAUTH2", "OAUTHBEARER"])
+def test_a_token_may_be_longer(mechanism: str) -> None:
+    def make(token: str) -> str:
+        login = {"saslUsername": "u", "saslPassword": token, "saslMechanisms": mechanism}
+        return connector(host="localhost", **login)
+
+    assert mistakes(make("t" * 16_000)) == []
+    assert mistakes(make("t" * 16_384)) == [("connector[0].saslPassword", 4)]
+    text = make("t" * 16_384).replace(mechanism, f"{mechanism} PLAIN")
+    # once is enough
+    assert mistakes(text) == [("connector[0].saslPassword", 4)]
+
+
+@pytest.mark.parametrize("mechanism", ["XOAUTH2", "OAUTHBEARER"])
+def test_what_is_no_token(mechanism: str, tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    login = {"saslUsername": "u", "saslMechanisms": mechanism}
+    for token in ("s3 cret", "Bearer s3cret", "s3cret\x01", "s3crét", '{"s3cret"}'):
+        file.write_text(token, encoding="utf-8")
+        text = connector(saslPassword=f"file:{file}", **login)
+        (found,) = mistakes_in(text, find_too_long)
+        assert found.path == "connector[0].saslPassword"
+        assert found.problem == f"is no bearer token, though {mechanism} is to be used"
+        assert "s3" not in str(found)
+    file.write_text("s3cret==\n", encoding="utf-8")
+    assert mistakes(connector(saslPassword=f"file:{file}", **login)) == []
+    # a password may be anything
+    assert mistakes(connector(saslUsername="u", saslPassword="s3 cret")) == []
+
+
 @pytest.mark.spec("2.4.1-3")
 def test_open_properties_that_are_too_long() -> None:
     def make(count: int) -> str:

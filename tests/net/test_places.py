@@ -9,6 +9,7 @@ from hypothesis import given, strategies as st
 
 from router.amqp.failover import MOST_TAKEN
 from router.config.connectors import ConnectorSettings
+from router.config.secret import Secret
 from router.net.places import Place, Places
 
 HOME = Place("a", 1, "a")
@@ -91,8 +92,9 @@ def test_any_host_will_do_where_that_is_said_and_there_is_no_password() -> None:
     assert not places.learn(named("x:1")).left_out
     assert shown(places) == "amqp://a:1, amqp://x:1"
     # the configuration is checked as a whole elsewhere; this is the second lock
-    locked = Places(connector(failover_hosts=("*",), sasl_username="u"))
-    assert locked.learn(named("x:1")).left_out
+    for login in ({"sasl_username": "u"}, {"sasl_password": Secret.parse("t0ken")}):
+        locked = Places(connector(failover_hosts=("*",), **login))
+        assert locked.learn(named("x:1")).left_out
 
 
 def test_nobody_goes_where_another_protocol_is_spoken() -> None:

@@ -20,11 +20,13 @@ from structlog.testing import capture_logs
 from router.amqp.constants import SaslCode
 from router.amqp.framing import AMQP_HEADER
 from router.amqp.performatives import Close, Open
+from router.config.secret import Secret
 from router.plugin import ValueNotAllowed
 
 from support.certificates import Authority
+from support.connecting import connecting
 from support.logins import log_in, oauthbearer, plain, with_logins_by, xoauth2
-from support.loopback import Running, dialled
+from support.loopback import Running, dialled, running_node
 from support.plugins import install_from_tree
 
 NAME = "auth-http"
@@ -156,6 +158,26 @@ async def test_a_token(
     (_, headers, asked) = service.asked[0]
     assert headers["Authorization"] == "Basic r0uter"
     assert (asked["user"], asked["token"]) == (user, "s3cret")
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "user", "known_as"),
+    [("XOAUTH2", "ada", "ada"), ("OAUTHBEARER", "ada", "ada"), ("OAUTHBEARER", None, "owner")],
+)
+async def test_a_token_of_a_connector(
+    service: Service, mechanism: str, user: str | None, known_as: str
+) -> None:
+    async with asking(service) as running:
+        login = {"sasl_username": user, "sasl_password": Secret.parse("s3cret")}
+        wanted = connecting(running.address[1], sasl_mechanisms=(mechanism,), **login)
+        async with running_node(wanted):
+            await running.until(lambda: any(each.opened.is_set() for each in running.pumps))
+            (pump,) = running.pumps
+            assert (pump.connection.user, pump.connection.mechanism) == (known_as, mechanism)
+            assert pump.connection.groups == {"staff"}
+    (_, _, asked) = service.asked[0]
+    assert (asked["mechanism"], asked["user"]) == (mechanism, user or "")
+    assert (asked["token"], asked["hostname"]) == ("s3cret", "127.0.0.1")
 
 
 @pytest.mark.parametrize("user", ["ada", "eve"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from router.config.endpoints import CLEARTEXT, TOKENS
 from router.config.http_checks import HTTP_ATTRIBUTES, WEBSOCKET_ROLES
 from router.config.kinds import ValueNotAllowed
 from router.config.mistakes import format_path
@@ -183,7 +184,7 @@ def _fit_login(table: Table, fields: Mapping[str, Setting], remark: Remarks) -> 
     if not wanted:
         return
     known = _known(table, fields, wanted)
-    others = [name for name in known if not _needs_user(name)]
+    others = [name for name in known if not _needs_login(name)]
     if others and "saslUsername" not in table.values:
         # there is no user to log in as
         known = others
@@ -196,10 +197,10 @@ def _fit_login(table: Table, fields: Mapping[str, Setting], remark: Remarks) -> 
     unknown = [name for name in wanted if name not in known]
     if unknown:
         remark("ignored", line, path, f"{' or '.join(unknown)} cannot be used", " ".join(wanted))
-    if not any(_needs_user(name) for name in known):
+    if not any(_needs_login(name) for name in known):
         for key in ("saslUsername", "saslPassword"):
             if table.values.pop(key, None) is not None:
-                text = "has no effect without PLAIN or SCRAM"
+                text = "has no effect without PLAIN, SCRAM or a token"
                 remark("ignored", table.line_of(key), f"{format_path(table.place)}.{key}", text)
     table.values["saslMechanisms"] = " ".join(dict.fromkeys(known))
 
@@ -212,7 +213,7 @@ def _fit_password(table: Table, remark: Remarks) -> None:
         or "saslUsername" not in values
         or "sslProfile" in values
         or key in values
-        or "PLAIN" not in (_mechanisms(table) or ["PLAIN"])
+        or not any(name in CLEARTEXT for name in _mechanisms(table) or ["PLAIN"])
         or names_this_host(str(values.get("host", "127.0.0.1")))
     ):
         return
@@ -223,6 +224,11 @@ def _fit_password(table: Table, remark: Remarks) -> None:
 
 def _needs_user(mechanism: str) -> bool:
     return mechanism == "PLAIN" or mechanism in SCRAM
+
+
+def _needs_login(mechanism: str) -> bool:
+    """Return whether a connector needs a user, and a password or token, for a mechanism."""
+    return _needs_user(mechanism) or mechanism in TOKENS
 
 
 def _known(table: Table, fields: Mapping[str, Setting], wanted: list[str]) -> list[str]:

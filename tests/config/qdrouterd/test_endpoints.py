@@ -204,6 +204,12 @@ def test_all_addresses_of_a_family() -> None:
             "ANONYMOUS",
             [("ignored", "saslUsername"), ("ignored", "saslPassword")],
         ),
+        (
+            ["saslMechanisms: XOAUTH2 OAUTHBEARER", "saslUsername: me", "saslPassword: token"],
+            "XOAUTH2 OAUTHBEARER",
+            [],
+        ),
+        (["saslMechanisms: XOAUTH2 ANONYMOUS"], "ANONYMOUS", [("ignored", "saslMechanisms")]),
     ],
 )
 def test_how_a_connector_logs_in(
@@ -323,8 +329,9 @@ def test_only_a_valid_format_of_names_is_kept(uid_format: str, is_kept: bool) ->
         (["sslProfile: p"], None),
         (["host: localhost"], None),
         (["allowInsecureAuthentication: no"], False),
+        (["saslMechanisms: XOAUTH2"], True),
     ],
-    ids=["default", "PLAIN", "SCRAM", "TLS", "loopback", "given"],
+    ids=["default", "PLAIN", "SCRAM", "TLS", "loopback", "given", "token"],
 )
 def test_passwords_go_where_dispatch_sends_them(lines: list[str], found: bool | None) -> None:
     usual = ["host: b", "saslUsername: u", "saslPassword: p"]
