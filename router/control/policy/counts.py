@@ -91,6 +91,25 @@ class VhostCounts(PolicyCounts):
     by_host: Counter[str] = attrs.Factory(Counter)
     shared: dict[tuple[str, str], SharedAccount] = attrs.field(factory=dict, repr=False)
 
+    @property
+    def sessions_current(self) -> int:
+        """Return how many sessions all connections have."""
+        return self._total("sessions")
+
+    @property
+    def links_current(self) -> int:
+        """Return how many links all connections have."""
+        return self._total("links")
+
+    @property
+    def state_current(self) -> int:
+        """Return how many octets of state all connections have."""
+        return self._total("total")
+
+    def _total(self, name: str) -> int:
+        account = self.shared.get(("", ""))
+        return 0 if account is None else int(getattr(account, name))
+
     def enter(self, user: str, host: str) -> None:
         """Add a connection to which the policy applies from now on."""
         self.current += 1

@@ -131,6 +131,23 @@ async def test_connections_and_refusals_are_counted() -> None:
         assert (await manage.read("vhostStats", name="$default"))["senderDenied"] == 2
 
 
+async def test_the_sessions_links_and_state_of_a_vhost_are_shown() -> None:
+    async with running_node(CONFIGURATION) as running, connect_management(url(running)) as manage:
+
+        async def shown() -> tuple[int, int, int]:
+            (stats,) = (await manage.query("vhostStats")).entities()
+            return stats["sessionsCurrent"], stats["linksCurrent"], stats["stateBytesCurrent"]
+
+        sessions, links, octets = await shown()
+        async with connect(url(running)) as client:
+            await client.open_receiver("orders")
+            after = await shown()
+            assert after[:2] == (sessions + 1, links + 1)
+            assert after[2] > octets
+        await running.until(lambda: len(running.pumps) == 1)
+        assert await shown() == (sessions, links, octets)
+
+
 async def test_sessions_and_large_messages_are_counted() -> None:
     group = VhostGroupSettings(
         remote_hosts=("*",),
