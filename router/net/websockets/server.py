@@ -118,7 +118,9 @@ class WebSocketPort(AmqpPort):
                     connection = await self._accepted(web_socket, head, name)
                     if connection is not None:
                         answering.deadline = math.inf
-                        handshake.pause = partial(self._pause, handshake, connection, who)
+                        handshake.wait_for_turn = partial(
+                            self._wait_for_turn, handshake, connection, who
+                        )
                         await self._run(web_socket, octets, connection)
                     nursery.cancel_scope.cancel()
         except* (trio.BrokenResourceError, trio.ClosedResourceError):
@@ -129,10 +131,12 @@ class WebSocketPort(AmqpPort):
         finally:
             await trio.aclose_forcefully(octets)
 
-    async def _pause(self, handshake: HandshakeStream, connection: Connection, who: str) -> None:
+    async def _wait_for_turn(
+        self, handshake: HandshakeStream, connection: Connection, who: str
+    ) -> None:
         """Wait for a turn with low priority, unless the AMQP connection is open."""
         if connection.is_open():
-            handshake.pause = None
+            handshake.wait_for_turn = None
         else:
             await self.hub.low_priority.step(who, READ_STEPS)
 

@@ -98,7 +98,7 @@ class HandshakeStream(trio.abc.Stream):
         self.is_open = trio.Event()
         self.pace = Pace()
         # waits before each step that follows from what was received; None if nothing has to wait
-        self.pause: Callable[[], Awaitable[None]] | None = None
+        self.wait_for_turn: Callable[[], Awaitable[None]] | None = None
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes | bytearray:
         """Return the next octets."""
@@ -112,8 +112,8 @@ class HandshakeStream(trio.abc.Stream):
                 most = self.pace.next()
                 octets = await self._stream.receive_some(min(most, max_bytes or most))
             self.pace.received(len(octets))
-            if self.pause is not None:
-                await self.pause()
+            if self.wait_for_turn is not None:
+                await self.wait_for_turn()
             return octets
         if self._is_server:
             await self.is_open.wait()
