@@ -45,6 +45,8 @@ from proton import Delivery
 
 type(Delivery.ACCEPTED).__str__ = lambda self: self.name
 """
+# A test fails if it takes longer. Some wait forever for what qdrouterd would have sent.
+TEST_LIMIT_S: Final = 180
 
 
 @attrs.frozen
@@ -232,7 +234,7 @@ class Suite:
             process = subprocess.Popen(
                 [
                     *(sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider"),
-                    *("-p", "outcome_names"),
+                    *("-p", "outcome_names", f"--timeout={TEST_LIMIT_S}"),
                     *("-c", str(configuration), f"--rootdir={work}", f"--junitxml={report}"),
                     str(script),
                     *options,

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
+
+from router.amqp.constants import SASL_FRAME, SaslCode
+from router.amqp.framing import SASL_HEADER, encode_frame
+from router.amqp.performatives import (
+    SaslChallenge,
+    SaslInit,
+    SaslOutcome,
+    SaslResponse,
+)
+from router.amqp.types import Symbol
 
 from support.commands import invoke
 from support.configuring import entity
 from support.go_peers import login_by_go
 from support.jms import jms
+from support.kafka_logins import kafka_login
 from support.plugins import HEAD, write_distribution
 from support.proton_peers import ProtonPeers
+from support.raw_peers import RawPeer
 from support.rhea_peers import RheaPeer
 from support.routers import RouterProcess, StartRouter
 
@@ -84,6 +97,29 @@ def test_jms_logs_in_with_a_token(guarded: RouterProcess, address: str) -> None:
     options = f"amqp.saslMechanisms=XOAUTH2&jms.username=ada&jms.password={TOKEN}"
     assert jms(f"{guarded.url()}?{options}", address, "queue") == ["blue"]
     assert "user=ada" in guarded.log_text()
+
+
+@pytest.mark.parametrize("extensions", [{}, {"host": "broker.example", "traceId": "1"}])
+def test_kafka_python_logs_in_with_a_token(
+    guarded: RouterProcess, extensions: dict[str, str]
+) -> None:
+    """Its OAUTHBEARER is not ours, but travels in our frames: no AMQP client has the mechanism."""
+    for token, code in ((TOKEN, SaslCode.OK), ("wr0ng-token", SaslCode.AUTH)):
+        mechanism = kafka_login(token, extensions)
+        with RawPeer(guarded.port) as peer:
+            init = SaslInit(Symbol("OAUTHBEARER"), initial_response=mechanism.auth_bytes())
+            peer.send(SASL_HEADER + encode_frame(0, init, frame_type=SASL_FRAME))
+            peer.header(SASL_HEADER)
+            heard = peer.hear_until((SaslChallenge, SaslOutcome))
+            if isinstance(heard, SaslChallenge):
+                assert json.loads(heard.challenge)["status"] == "invalid_token"
+                mechanism.receive(heard.challenge)
+                response = SaslResponse(mechanism.auth_bytes())
+                peer.send(encode_frame(0, response, frame_type=SASL_FRAME))
+                heard = peer.hear_until(SaslOutcome)
+            assert heard.code == code
+    assert guarded.log_text().count("mechanism=OAUTHBEARER") == 1
+    assert "wr0ng" not in guarded.log_text()
 
 
 def test_proton_logs_in_with_a_password(guarded: RouterProcess, proton: ProtonPeers) -> None:

@@ -50,9 +50,9 @@ class RawPeer:
         """Send a transfer with a payload."""
         self.send(encode_frame(channel, transfer, payload))
 
-    def header(self) -> None:
+    def header(self, expected: bytes = AMQP_HEADER) -> None:
         """Hear the other side's protocol header."""
-        assert self._exactly(HEADER_BYTES) == AMQP_HEADER
+        assert self._exactly(HEADER_BYTES) == expected
 
     def hear(self) -> Any:
         """Return the next frame's performative; None for a heartbeat."""
@@ -61,8 +61,8 @@ class RawPeer:
         body = self._exactly(size - HEADER_BYTES)
         return decode_frame_body(body, 0, len(body))[0] if body else None
 
-    def hear_until(self, kind: type) -> Any:
-        """Hear frames until one of a kind comes, and return it."""
+    def hear_until(self, kind: type | tuple[type, ...]) -> Any:
+        """Hear frames until one of a kind, or of several, comes, and return it."""
         while not isinstance(found := self.hear(), kind):
             pass
         return found
