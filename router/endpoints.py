@@ -28,10 +28,10 @@ from router.config.proxy_profiles import ProxyProfileSettings
 from router.config.ssl_profiles import SslProfileSettings
 from router.config.users import Users
 from router.engine.connection import Connection
+from router.engine.sasl import largest_frame
 from router.net.arrivals import accept_fairly
 from router.net.claims.verifier import LoadedClaims, load_all, renew
 from router.net.connectors import AmqpConnector
-from router.net.endpoints import sasl_frame_bytes
 from router.net.listeners import (
     AmqpListener,
     AmqpPort,
@@ -208,8 +208,8 @@ class Endpoints:
         sizes = [
             *(each.settings.max_frame_size for each in prepared.opened),
             *(connector.max_frame_size for connector in prepared.connectors),
-            *(sasl_frame_bytes(each.settings) for each in prepared.opened),
-            *(sasl_frame_bytes(connector) for connector in prepared.connectors),
+            *(largest_frame(each.settings.sasl_mechanisms) for each in prepared.opened),
+            *(largest_frame(connector.sasl_mechanisms) for connector in prepared.connectors),
         ]
         self._hub.provide_for(max(sizes, default=0))
         for standing in prepared.ended:

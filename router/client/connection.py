@@ -36,7 +36,7 @@ from router.client.sender import Sender
 from router.client.url import Url, parse_url
 from router.engine import attaching, beginning, events
 from router.engine.connection import Connection
-from router.engine.sasl import TOKEN_FRAME_BYTES, TOKENS
+from router.engine.sasl import TOKENS, largest_frame
 from router.engine.session import Session
 from router.engine.settings import ConnectionSettings
 from router.errors import AmqpError, Scope
@@ -100,7 +100,7 @@ async def connect(
         sasl_password=where.password,
         plain_needs_tls=not is_allowed and not is_on_this_host(sock),
         plain_advice=TOKEN_ADVICE if has_token else PLAIN_ADVICE,
-        sasl_frame_bytes=TOKEN_FRAME_BYTES if has_token else 512,
+        sasl_frame_bytes=largest_frame(where.mechanisms),
         offered_capabilities=(),
     )
     client = ClientConnection(sock, settings, tls)

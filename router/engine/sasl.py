@@ -6,6 +6,7 @@ processed in `opening`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from router.amqp.constants import SASL_FRAME, Condition, SaslCode
@@ -38,8 +39,8 @@ TOKENS: Final = ("XOAUTH2", "OAUTHBEARER")
 """Mechanisms that send a bearer token."""
 CLEARTEXT: Final = frozenset({"PLAIN", *TOKENS})
 """Mechanisms that send a password or a token in clear text."""
-TOKEN_FRAME_BYTES: Final = 16 * 1024
-"""The size of the largest SASL frame where a token may be sent: few fit into 512 octets."""
+# The size of the largest SASL frame where a token may be sent.
+_TOKEN_FRAME_BYTES: Final = 16 * 1024
 # Other names of mechanisms. With the first, clients of Azure announce that they put tokens at $cbs.
 ALIASES: Final = {"MSSBCBS": "ANONYMOUS"}
 
@@ -218,7 +219,7 @@ def proceed(connection: Connection) -> None:
 
 def _send_init(connection: Connection, init: SaslInit) -> None:
     octets = encode_frame(0, init, frame_type=SASL_FRAME)
-    most = largest_init(str(init.mechanism))
+    most = largest_frame((str(init.mechanism),))
     if len(octets) > most:
         problem = (
             "user name, password or token, and host name make a SASL init of "
@@ -229,12 +230,14 @@ def _send_init(connection: Connection, init: SaslInit) -> None:
     opening.write(connection, octets)
 
 
-def largest_init(mechanism: str) -> int:
-    """Return how many octets the frame of an init may have.
+def largest_frame(mechanisms: Iterable[str]) -> int:
+    """Return how many octets a SASL frame may have where one of these mechanisms is used.
 
-    Few tokens fit into the 512 octets of section 5.3.1. Servers that want tokens accept more.
+    Few tokens fit into the 512 octets of section 5.3.1, and clients send them nevertheless. What
+    servers say of them may be long, too.
     """
-    return TOKEN_FRAME_BYTES if mechanism in TOKENS else opening.MIN_MAX_FRAME_SIZE
+    has_tokens = any(each in TOKENS for each in mechanisms)
+    return _TOKEN_FRAME_BYTES if has_tokens else opening.MIN_MAX_FRAME_SIZE
 
 
 def _refusal(connection: Connection, code: SaslCode) -> str:

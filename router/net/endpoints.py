@@ -10,7 +10,6 @@ from router.amqp.failover import FAILOVER_SERVER_LIST, failover_list
 from router.amqp.redirects import Redirect
 from router.config.auto_links import AutoLinkSettings
 from router.config.connectors import ConnectorSettings
-from router.config.endpoints import TOKENS
 from router.config.exchanges import BindingSettings, ExchangeSettings
 from router.config.link_routes import LinkRouteSettings
 from router.config.listeners import ListenerSettings
@@ -25,8 +24,7 @@ from router.core.addresses.table import address_name
 from router.core.link_routes.route_outlets import LinkRouteRule
 from router.core.links.auto_links import AutoLinkRule
 from router.core.routers.membership import INTER_ROUTER, ROLES, Membership
-from router.engine.opening import MIN_MAX_FRAME_SIZE
-from router.engine.sasl import TOKEN_FRAME_BYTES
+from router.engine.sasl import largest_frame
 from router.engine.settings import ConnectionSettings
 
 PRODUCT = "trioute"
@@ -111,19 +109,9 @@ def listener_settings(
         policy_vhost=None if listener.role in ROLES else listener.policy_vhost,
         multi_tenant=listener.multi_tenant and listener.role not in ROLES,
         plain_needs_tls=not listener.allow_insecure_authentication,
-        sasl_frame_bytes=sasl_frame_bytes(listener),
+        sasl_frame_bytes=largest_frame(listener.sasl_mechanisms),
         offered_capabilities=OFFERED if listener.claims is None else (*OFFERED, CBS),
     )
-
-
-def sasl_frame_bytes(endpoint: ListenerSettings | ConnectorSettings) -> int:
-    """Return the size of the largest SASL frame that a listener or connector accepts.
-
-    Tokens rarely fit into the 512 octets of section 5.3.1, and clients send them nevertheless. What
-    servers say of them may be long, too.
-    """
-    has_tokens = any(each in TOKENS for each in endpoint.sasl_mechanisms)
-    return TOKEN_FRAME_BYTES if has_tokens else MIN_MAX_FRAME_SIZE
 
 
 def connector_settings(
@@ -156,7 +144,7 @@ def connector_settings(
         sasl_password=None if password is None else password.reveal(),
         plain_needs_tls=not connector.allow_insecure_authentication,
         plain_advice=PLAIN_ADVICE,
-        sasl_frame_bytes=sasl_frame_bytes(connector),
+        sasl_frame_bytes=largest_frame(connector.sasl_mechanisms),
         policy_vhost=None if connector.role in ROLES else connector.policy_vhost,
     )
 

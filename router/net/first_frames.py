@@ -18,7 +18,7 @@ from router.config.model import Configuration
 from router.config.secret import SecretUnavailable
 from router.core.routers.membership import FEATURES_SPOKEN, LARGEST_INSTANCE, Membership
 from router.engine.opening import LARGEST_NUMBER, MIN_MAX_FRAME_SIZE, own_open
-from router.engine.sasl import CLEARTEXT, TOKENS, largest_init, own_init
+from router.engine.sasl import CLEARTEXT, TOKENS, largest_frame, own_init
 from router.engine.settings import ConnectionSettings
 from router.net.endpoints import connector_settings
 
@@ -71,7 +71,7 @@ def _sasl_init(
                     concerns=((*here, "saslMechanisms"),),
                 )
                 return
-        most = largest_init(mechanism)
+        most = largest_frame((mechanism,))
         size = len(encode_frame(0, own_init(settings, mechanism), frame_type=SASL_FRAME))
         if size > most:
             yield Finding(

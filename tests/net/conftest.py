@@ -1,4 +1,4 @@
-"""Clocks of the hub, in the hands of tests."""
+"""Clocks of the hub, and the waits of connectors, in the hands of tests."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import pytest
 import trio
 
 from router.net import hub
+
+from support.connecting import Waits
 
 
 @pytest.fixture
@@ -30,3 +32,9 @@ def one_clock(monkeypatch: pytest.MonkeyPatch) -> None:
         monotonic = staticmethod(trio.current_time)
 
     monkeypatch.setattr(hub, "time", Time)
+
+
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> Waits:
+    """Make connectors try again at once, and record how long they would wait."""
+    return Waits(monkeypatch)

@@ -49,12 +49,6 @@ from support.loopback import Peer, Running, dialled, listening, running_node
 from support.own_address import own_address
 
 
-@pytest.fixture
-def waits(monkeypatch: pytest.MonkeyPatch) -> Waits:
-    """Have connectors not wait."""
-    return Waits(monkeypatch)
-
-
 def test_waits_double_up_to_a_limit_and_vary() -> None:
     longest = FIRST_DELAY_S
     for wait in itertools.islice(backoff_delays(), 20):

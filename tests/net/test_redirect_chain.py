@@ -147,12 +147,6 @@ def test_it_does_not_go_on_for_ever() -> None:
 # On the wire.
 
 
-@pytest.fixture
-def waits(monkeypatch: pytest.MonkeyPatch) -> Waits:
-    """Have connectors not wait."""
-    return Waits(monkeypatch)
-
-
 async def send_away(place: Server, to: Redirect | None, condition: str = "connection") -> Open:
     """Let the router in, and close with a redirect; returns the router's open."""
     async with place.visited() as peer:

@@ -28,9 +28,7 @@ from router.amqp.types import Symbol
 from router.client import ConnectFailed, connect
 from router.client.url import Url
 from router.config.connectors import ConnectorSettings
-from router.config.listeners import ListenerSettings
 from router.config.model import Configuration
-from router.config.plugins import PluginSettings
 from router.config.secret import Secret
 from router.management.entities.configured import CONNECTOR
 from router.net.router_pump import RouterPump
@@ -39,9 +37,10 @@ from router.net.shutdown import close_in_order
 from support.certificates import Authority
 from support.connecting import Server, Waits, connecting, of, places
 from support.entities import told
+from support.logins import with_logins_by
 from support.loopback import Running, running_node
 from support.own_address import own_address
-from support.plugins import hosted, install
+from support.plugins import install
 from support.transcripts import On
 
 SASL = 1
@@ -132,12 +131,6 @@ def state(running: Running) -> dict[str, Any]:
 
 
 @pytest.fixture
-def waits(monkeypatch: pytest.MonkeyPatch) -> Waits:
-    """Have connectors not wait."""
-    return Waits(monkeypatch)
-
-
-@pytest.fixture
 async def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Place]:
     """Run the server."""
     async with serving(tmp_path, monkeypatch) as found:
@@ -154,25 +147,14 @@ async def serving(
     accepted, sent = folder / "accepted", folder / "sent"
     for file in (accepted, sent):
         file.write_text(FIRST, encoding="utf-8")
-    listener = ListenerSettings(
-        **{
-            "port": 0,
-            "ssl_profile": "tls",
-            "require_ssl": True,
-            "authenticate_peer": True,
-            "authentication_plugin": "tokens",
-            "sasl_mechanisms": MECHANISMS,
-            **fields,
-        }
-    )
-    section = PluginSettings(plugin="tokens", settings={"file": str(accepted)})
-    configuration = Configuration(
-        listeners=(listener,), plugins=(section,), ssl_profiles=(authority.profile(),)
-    )
-    async with running_node(configuration) as server:
-        plugin = hosted(server, "tokens")
-        await plugin.is_settled.wait()
-        assert plugin.is_running, plugin.reason
+    listener = {
+        "ssl_profile": "tls",
+        "require_ssl": True,
+        "sasl_mechanisms": MECHANISMS,
+        "ssl_profiles": (authority.profile(),),
+        **fields,
+    }
+    async with with_logins_by("tokens", {"file": str(accepted)}, **listener) as server:
         yield Place(server, accepted, sent, authority)
 
 

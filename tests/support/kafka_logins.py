@@ -14,6 +14,7 @@ def kafka_login(token: str, extensions: Mapping[str, str]) -> Any:
         warnings.simplefilter("ignore", DeprecationWarning)
         from kafka.net.sasl.oauth import AbstractTokenProvider, SaslMechanismOAuth
 
+    # kafka-python has no type annotations
     class OneToken(AbstractTokenProvider):  # type: ignore[misc]
         """Source of one token."""
 

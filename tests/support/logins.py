@@ -19,6 +19,7 @@ from router.amqp.types import Symbol
 from router.config.listeners import ListenerSettings
 from router.config.model import Configuration
 from router.config.plugins import PluginSettings
+from router.config.ssl_profiles import SslProfileSettings
 
 from support.loopback import Running, dialled, running_node
 from support.plugins import hosted
@@ -29,7 +30,11 @@ SASL = 1
 
 @asynccontextmanager
 async def with_logins_by(
-    plugin: str, settings: dict[str, object], **fields: Any
+    plugin: str,
+    settings: dict[str, object],
+    *,
+    ssl_profiles: tuple[SslProfileSettings, ...] = (),
+    **fields: Any,
 ) -> AsyncIterator[Running]:
     """Run a router with a listener whose logins a plugin decides, which is set up."""
     listener = ListenerSettings(
@@ -42,7 +47,7 @@ async def with_logins_by(
         }
     )
     section = PluginSettings(plugin=plugin, settings=settings)
-    wanted = Configuration(listeners=(listener,), plugins=(section,))
+    wanted = Configuration(listeners=(listener,), plugins=(section,), ssl_profiles=ssl_profiles)
     async with running_node(wanted) as running:
         state = hosted(running, plugin)
         await state.is_settled.wait()

@@ -37,6 +37,9 @@ _LINKS: Final = {
     "targets": "targets_denied",
 }
 
+# The account of no connection, in which nothing is counted.
+_NOBODY: Final = SharedAccount("", SharedLimits())
+
 
 @attrs.define(eq=False)
 class PolicyCounts:
@@ -94,21 +97,21 @@ class VhostCounts(PolicyCounts):
     @property
     def sessions_current(self) -> int:
         """Return how many sessions all connections have."""
-        return self._total("sessions")
+        return self._of_all.sessions
 
     @property
     def links_current(self) -> int:
         """Return how many links all connections have."""
-        return self._total("links")
+        return self._of_all.links
 
     @property
     def state_current(self) -> int:
         """Return how many octets of state all connections have."""
-        return self._total("total")
+        return self._of_all.total
 
-    def _total(self, name: str) -> int:
-        account = self.shared.get(("", ""))
-        return 0 if account is None else int(getattr(account, name))
+    @property
+    def _of_all(self) -> SharedAccount:
+        return self.shared.get(("", ""), _NOBODY)
 
     def enter(self, user: str, host: str) -> None:
         """Add a connection to which the policy applies from now on."""
