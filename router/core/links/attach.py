@@ -139,7 +139,9 @@ def attach_received(forwarder: Core, connection: Connection, link: Link) -> None
     except AmqpError as error:
         if error.scope is not Scope.LINK:
             raise
-        attaching.refuse(link, error)
+        # Frames of its traceback refer to the error. Without the traceback, all of them are freed
+        # now, and not by the garbage collector.
+        attaching.refuse(link, error.with_traceback(None))
     else:
         stealing.take_over(forwarder, link, holder)
 
