@@ -184,7 +184,8 @@ def attacks(kind: str, port: int) -> Iterator[int]:
 def main() -> None:
     """Attack until the input ends."""
     kind, port = sys.argv[1], int(sys.argv[2])
-    os.nice(5)
+    # attackers have machines of their own: here, everybody else gets the processors first
+    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     count, began = 0, False
     attack = attacks(kind, port)
     while not select.select([sys.stdin], [], [], 1 / RATE if kind in STALLS else 0)[0]:
