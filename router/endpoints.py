@@ -188,7 +188,7 @@ class Endpoints:
             # only here: a router without such a listener needs no HTTP server, nor its memory
             from router.metrics.http import HttpListener
 
-            accept = partial(accept_fairly, listener.name, sockets)
+            accept = partial(accept_fairly, listener.name, sockets, self._hub.low_priority)
             app = self._make_app(listener)
             return HttpListener(listener.name, accept, app, tls, web_sockets)
         return AmqpListener(listener, sockets, self._hub, self._container_id, tls)

@@ -1,15 +1,32 @@
 """Fairness between hosts: if there are too many connections, the host with the most makes room.
 
 A host may open any number of connections. Connections and waiting requests are counted by host
-address, so that a host with many of them loses its own before other hosts lose any.
+address, so that a host with many of them loses its own before other hosts lose any. With IPv6, a
+host usually has very many addresses, with their first 64 bits in common (`owner_of`).
 """
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 T = TypeVar("T")
+
+
+_NETWORK_BYTES: Final = 8
+
+
+def owner_of(address: str) -> str:
+    """Return the name under which a peer's IP address is counted.
+
+    This is the address itself, or the network of 64 bits of an IPv6 address that is not link-local.
+    """
+    if ":" not in address or address.startswith("fe80:"):
+        return address
+    octets = socket.inet_pton(socket.AF_INET6, address)
+    network = octets[:_NETWORK_BYTES] + bytes(len(octets) - _NETWORK_BYTES)
+    return f"{socket.inet_ntop(socket.AF_INET6, network)}/64"
 
 
 def _any_host(_: str) -> bool:
@@ -80,6 +97,15 @@ class HostFairQueue(Generic[T]):
     def newest(self, host: str) -> T:
         """Return the host's member that arrived last."""
         return next(reversed(self._hosts[host]))
+
+    def next_host(self) -> str:
+        """Return the host whose turn is next.
+
+        Raises LookupError if there are no members.
+        """
+        if not self._count:
+            raise LookupError("the queue has no members")
+        return next(iter(self._hosts))
 
     def next(self, may: Callable[[str], bool] = _any_host) -> T | None:
         """Remove and return the oldest member of the next host that `may` allows.

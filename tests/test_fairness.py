@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from router.fairness import HostFairQueue
+from router.fairness import HostFairQueue, owner_of
 
 
 def crowd_of(*members: str) -> HostFairQueue[str]:
@@ -70,3 +70,18 @@ def test_the_largest_is_the_one_with_most_whoever_comes_and_goes(
         assert {host: crowd.count(host) for host in there} == sizes
         if any(sizes.values()):
             assert sizes[crowd.largest()] == max(sizes.values())
+
+
+@pytest.mark.parametrize(
+    ("address", "owner"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2::", "2001:db8:1:2::/64"),
+        ("::1", "::/64"),
+        ("fe80::1%eth0", "fe80::1%eth0"),
+        ("fe80::2", "fe80::2"),
+    ],
+)
+def test_an_address_of_ipv6_counts_as_its_network(address: str, owner: str) -> None:
+    assert owner_of(address) == owner

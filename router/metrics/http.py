@@ -25,6 +25,7 @@ from hypercorn.trio.tcp_server import TCPServer
 from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.typing import ConnectionState
 
+from router.fairness import owner_of
 from router.metrics.admission import Admission, Admitted
 from router.metrics.answers import (
     BUSY,
@@ -252,6 +253,7 @@ class HttpListener:
         """Serve one connection; the caller closes it."""
         try:
             host, port = stream.socket.getpeername()[:2]
+            owner = owner_of(host)
         except OSError:
             # the client reset the connection before it was served
             return
@@ -261,7 +263,7 @@ class HttpListener:
         if tls is not None:
             octets = secured = tls.stream(stream)
             reader = TlsReader(secured)
-        head = await self._half_requests.read(reader, IDLE_S, host)
+        head = await self._half_requests.read(reader, IDLE_S, owner)
         if isinstance(reader, TlsReader) and reader.error is not None and tls is not None:
             self._log_refused(host, port, f"TLS failed: {tls.reason_of(reader.error)}")
             await reader.refuse(reader.error)
@@ -282,7 +284,7 @@ class HttpListener:
             self._web_sockets.take_over(stream, octets, head.octets, head.behind)
             return
         ticket = self._app.ticket()
-        admitted = await self._admissions[head.kind].enter(host)
+        admitted = await self._admissions[head.kind].enter(owner)
         if admitted is None:
             self._warn(head.kind)
             await say_at_once(octets, BUSY, head.is_head)

@@ -5,22 +5,44 @@ from __future__ import annotations
 import errno
 import os
 import resource
-from collections.abc import Awaitable, Callable, Iterable
+import socket
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
 
 import structlog
 import trio
 
+from router.fairness import owner_of
+from router.net.low_priority import LowPriorityTurns
+
 log = structlog.get_logger("router.listener")
 
 Handler = Callable[[trio.SocketStream], Awaitable[object]]
-# Function that waits until a connection may be accepted.
-Turn = Callable[[], Awaitable[None]]
 # Function that frees descriptors, if it can, when few are left.
 Relieve = Callable[[], None]
 
 # Errors of accept when the process or the system is short of descriptors or memory.
 SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
-# How long accepting pauses after such an error. New connections wait in the socket's backlog
+# Errors of accept for connections that ended before they were accepted (accept(2)).
+GONE = frozenset(
+    {
+        errno.ECONNABORTED,
+        errno.EINTR,
+        errno.EPERM,
+        errno.EPROTO,
+        errno.ENETDOWN,
+        errno.ENETUNREACH,
+        errno.ENOPROTOOPT,
+        errno.EHOSTDOWN,
+        errno.EHOSTUNREACH,
+        errno.EOPNOTSUPP,
+    }
+)
+# How many connections of crowded hosts are closed at once, and how long accepting pauses then.
+# Together they are enough for three thousand a second.
+CLOSED_AT_ONCE = 4
+CROWD_PAUSE_S = 0.004
+# How long accepting pauses after such an error as in SHORTAGES. New connections wait in the backlog
 # meanwhile.
 PAUSE_S = 0.1
 # How often a lasting shortage is logged.
@@ -37,21 +59,21 @@ async def accept_connections(
     handler: Handler,
     connections: trio.Nursery,
     relieve: Relieve | None = None,
-    wait_for_turn: Turn | None = None,
+    low_priority: LowPriorityTurns | None = None,
 ) -> None:
     """Accept on all sockets of the listener `name` until cancelled, then close the sockets.
 
     Each connection is handled by its own task in `connections`, and closed afterwards.
 
     If `relieve` is given, some file descriptors are reserved for other uses. When only these are
-    free, `relieve` is called, which may end connections. If `wait_for_turn` is given, it is awaited
-    before each connection is accepted.
+    free, `relieve` is called, which may end connections. With `low_priority`, each connection waits
+    for its turn to be accepted, and connections of crowded hosts are closed.
     """
     shortage = Shortage(name)
     async with trio.open_nursery() as accepting:
         for each in sockets:
             accepting.start_soon(
-                _accept, each, handler, connections, shortage, relieve, wait_for_turn
+                _accept, each, handler, connections, shortage, relieve, low_priority
             )
 
 
@@ -80,24 +102,62 @@ async def _accept(
     connections: trio.Nursery,
     shortage: Shortage,
     relieve: Relieve | None,
-    wait_for_turn: Turn | None,
+    low_priority: LowPriorityTurns | None,
 ) -> None:
     async with listener:
-        while True:
-            while relieve is not None and are_descriptors_short(listener.socket.fileno()):
-                relieve()
-                await shortage.wait(errno.EMFILE)
-            if wait_for_turn is not None:
+        with direct_socket(listener) as direct:
+            while True:
+                while relieve is not None and are_descriptors_short(direct.fileno()):
+                    relieve()
+                    await shortage.wait(errno.EMFILE)
                 await trio.lowlevel.wait_readable(listener.socket)
-                await wait_for_turn()
-            try:
-                stream = await listener.accept()
-            except OSError as error:
-                if error.errno not in SHORTAGES:
-                    raise
-                await shortage.wait(error.errno)
-            else:
-                connections.start_soon(handle, stream, handler)
+                if low_priority is not None:
+                    await low_priority.accept()
+                try:
+                    accepted, closed = _accept_next(direct, low_priority)
+                except OSError as error:
+                    if error.errno not in SHORTAGES:
+                        raise
+                    await shortage.wait(error.errno)
+                    continue
+                if accepted is not None:
+                    stream = trio.SocketStream(trio.socket.from_stdlib_socket(accepted))
+                    connections.start_soon(handle, stream, handler)
+                elif closed:
+                    await trio.sleep(CROWD_PAUSE_S)
+
+
+def _accept_next(
+    listener: socket.socket, low_priority: LowPriorityTurns | None
+) -> tuple[socket.socket | None, int]:
+    """Accept a connection; before that, close connections of crowded hosts.
+
+    Return the connection, if there is one, and how many have been closed.
+    """
+    closed = 0
+    while closed < CLOSED_AT_ONCE:
+        try:
+            accepted, address = listener.accept()
+        except OSError as error:
+            if isinstance(error, BlockingIOError) or error.errno in GONE:
+                break
+            raise
+        if low_priority is None or not low_priority.is_crowded(owner_of(address[0])):
+            return accepted, closed
+        accepted.close()
+        closed += 1
+    return None, closed
+
+
+@contextmanager
+def direct_socket(listener: trio.SocketListener) -> Iterator[socket.socket]:
+    """Yield the listener's socket without Trio, which would accept once per round of the loop."""
+    direct = socket.socket(fileno=listener.socket.fileno())
+    try:
+        direct.setblocking(False)
+        yield direct
+    finally:
+        direct.detach()
 
 
 def are_descriptors_short(descriptor: int) -> bool:

@@ -38,6 +38,12 @@ def hashes_at_once(count: int) -> int:
 
 
 _HASHING = FairLimiter(hashes_at_once(processors()))
+# Failing hosts get one of these after the other, and for each wrong password they rest for so many
+# times as long as its hash took. A thread keeps the event loop waiting when it begins and ends.
+_SLOW_HASHING = FairLimiter(1)
+RESTS: Final = 4
+# Logins of one host that wait for a hash. More would hardly get a turn in time.
+MOST_WAITING: Final = 128
 # Mechanisms that the router itself handles.
 OWN: Final = frozenset({"ANONYMOUS", "EXTERNAL", "PLAIN", *SCRAM})
 # A login that gets no turn within this time fails. If it began later, it would hardly finish before
@@ -88,12 +94,14 @@ class Authenticator:
     `users` are the users that the listener admits. `plugin` is the name of the plugin that
     authenticates by the mechanisms that it handles; the router handles the others. `claims` returns
     the verifier of the peers' tokens, or None: its shared access keys are valid for PLAIN as well.
+    `is_slowed` returns whether the logins of a host are handled slowly.
     """
 
     users: Users | None = attrs.field(repr=False)
     plugin: str | None = None
     callouts: Callouts | None = attrs.field(default=None, repr=False)
     claims: Callable[[], LiveClaims | None] = attrs.field(default=lambda: None, repr=False)
+    is_slowed: Callable[[str], bool] = attrs.field(default=lambda _: False, repr=False)
     failed: FailedLogins = attrs.field(factory=FailedLogins, init=False, eq=False, repr=False)
 
     def offered(self, mechanisms: tuple[str, ...]) -> tuple[str, ...]:
@@ -134,7 +142,7 @@ class Authenticator:
             return _Anonymous()
         if mechanism == "EXTERNAL":
             return _External(external_user)
-        plain = None if self.users is None else _Plain(self.users, host, hostname)
+        plain = None if self.users is None else _Plain(self.users, host, hostname, self.is_slowed)
         claims = self.claims() if mechanism == "PLAIN" else None
         if claims is not None:
             return _PlainByKey(claims, plain)
@@ -184,17 +192,32 @@ class _Plain:
     users: Users = attrs.field(repr=False)
     host: str
     hostname: str | None
+    is_slowed: Callable[[str], bool] = attrs.field(repr=False)
 
     async def step(self, response: bytes) -> Step:
         given = _user_and_password(response)
         if given is None:
             return _FAILED
         user, secret = self.users.name_of(given[0], self.hostname), given[1]
+        host = self.host
+        if _HASHING.waiting_of(host) + _SLOW_HASHING.waiting_of(host) >= MOST_WAITING:
+            raise trio.TooSlowError
         with trio.fail_after(LONGEST_WAIT_S) as waiting:
-            async with _HASHING.slot(self.host):
-                waiting.deadline = math.inf
-                is_right = await trio.to_thread.run_sync(_verify, self.users, user, secret)
+            if not self.is_slowed(host):
+                is_right = await self._check(user, secret, waiting)
+            else:
+                async with _SLOW_HASHING.slot(host):
+                    began = trio.current_time()
+                    is_right = await self._check(user, secret, waiting)
+                    if not is_right:
+                        await trio.sleep(RESTS * (trio.current_time() - began))
         return Step(user=user) if is_right else _FAILED
+
+    async def _check(self, user: str, secret: str, waiting: trio.CancelScope) -> bool:
+        """Return whether a password is right; `waiting` limits the time until this begins."""
+        async with _HASHING.slot(self.host):
+            waiting.deadline = math.inf
+            return await trio.to_thread.run_sync(_verify, self.users, user, secret)
 
 
 def _user_and_password(response: bytes) -> tuple[str, str] | None:

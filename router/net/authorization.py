@@ -18,7 +18,7 @@ import structlog
 from router.amqp.constants import Condition
 from router.errors import AmqpError, Scope
 from router.net.callouts import LONGEST_S, CalloutFailed, Callouts
-from router.net.endpoints import endpoint_host
+from router.net.endpoint_names import endpoint_owner
 
 if TYPE_CHECKING:
     from router.engine.connection import Connection
@@ -50,7 +50,7 @@ class Authorization:
         scope = Scope.CONNECTION if action == OPEN else Scope.LINK
         wish = f"{_WHAT[action]} {address}".rstrip()
         user = connection.user or "anonymous"
-        host = endpoint_host(connection.name)
+        host = endpoint_owner(connection.name)
         facts = {"connection": connection.number, "peer": connection.name, "action": action}
         facts |= {"plugin": self.plugin}
         try:

@@ -25,7 +25,8 @@ from router.engine.events import ConnectionClosed, ConnectionOpened, OpenRefused
 from router.engine.failures import Failure, failure_of
 from router.net.connector_status import ConnectorStatus
 from router.net.dialling import NotConnected, connect_socket
-from router.net.endpoints import connector_settings, endpoint_name
+from router.net.endpoint_names import endpoint_name
+from router.net.endpoints import connector_settings
 from router.net.listeners import run_guarded
 from router.net.own_host import is_on_this_host
 from router.net.places import Place, Places

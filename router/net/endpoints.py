@@ -35,16 +35,6 @@ PLAIN_ADVICE = "give the connector an sslProfile, or set its allowInsecureAuthen
 UNSENT_LIMIT_BYTES = 2 * 1024 * 1024
 
 
-def endpoint_name(host: str, port: int) -> str:
-    """Return `host:port`, the name of a peer or a listening socket in logs and messages."""
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-def endpoint_host(name: str) -> str:
-    """Return the host in a name that `endpoint_name` has returned."""
-    return name.rpartition(":")[0].strip("[]")
-
-
 def _common_settings(
     container_id: str,
     endpoint: ListenerSettings | ConnectorSettings,

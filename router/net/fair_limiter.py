@@ -25,6 +25,10 @@ class FairLimiter:
         """Return the number of requests that wait for a slot."""
         return sum(map(len, self._queues.values()))
 
+    def waiting_of(self, who: str) -> int:
+        """Return the number of requests of `who` that wait for a slot."""
+        return len(self._queues.get(who, ()))
+
     @asynccontextmanager
     async def slot(self, who: str) -> AsyncIterator[None]:
         """Wait for a slot for the requester `who`, and hold it until the `with` block ends."""

@@ -37,7 +37,7 @@ TICK_S = 0.25
 SLICE_S = 0.0005
 # The same for the checks of timers. With very many connections these take a few percent of all
 # time, so messages often wait for one.
-TIMER_SLICE_S = 0.00025
+TIMER_SLICE_S = 0.0001
 # Connections whose timers are checked in one turn.
 TICKS_A_TURN = 256
 # The loop is stuck if timers have not been checked for this long.
@@ -59,7 +59,7 @@ class Hub(Generic[AnyPump]):
         self.own_pump: AnyPump | None = None
         self._next_number = 0
         self._empty = trio.Event()
-        self.long_turns = LongTurns(self.turn)
+        self.long_turns = LongTurns(self.clock)
         # set when there is work for later turns
         self._work = trio.Event()
         self._last_check = self.turn.now

@@ -19,7 +19,8 @@ from router.net.accepting import accept_connections
 from router.net.authentication import Authenticator
 from router.net.connection_counters import ConnectionCounters
 from router.net.dialling import SocketAddress
-from router.net.endpoints import endpoint_host, endpoint_name, listener_settings
+from router.net.endpoint_names import endpoint_name, endpoint_owner
+from router.net.endpoints import listener_settings
 from router.net.router_hub import RouterHub
 from router.net.router_pump import RouterPump
 from router.net.tls.profiles import ServerTls
@@ -145,7 +146,7 @@ class AmqpPort:
             from router.net.authorization import Authorization
 
             self.authorization = Authorization(listener.authorization_plugin, hub.callouts)
-        self.unopened = UnopenedConnections()
+        self.unopened = UnopenedConnections(hub.low_priority.failing_hosts)
 
     @property
     def claims(self) -> LiveClaims | None:
@@ -155,7 +156,9 @@ class AmqpPort:
 
     def _authenticating(self, users: Users | None) -> Authenticator:
         plugin, callouts = self.listener.authentication_plugin, self.hub.callouts
-        return Authenticator(users, plugin, callouts, lambda: self.claims)
+        return Authenticator(
+            users, plugin, callouts, lambda: self.claims, self.hub.low_priority.is_slowed
+        )
 
     def admit(self, users: Users) -> None:
         """Admit other users from now on; existing connections continue."""
@@ -189,7 +192,7 @@ class AmqpPort:
         try:
             await run(pump)
         finally:
-            self.unopened.forget(pump)
+            self.unopened.ended(pump)
 
 
 class AmqpListener(AmqpPort):
@@ -217,7 +220,7 @@ class AmqpListener(AmqpPort):
             self._serve_one,
             connections,
             self.unopened.make_room,
-            self.hub.low_priority.accept,
+            self.hub.low_priority,
         )
 
     async def _serve_one(self, stream: trio.SocketStream) -> None:
@@ -227,7 +230,7 @@ class AmqpListener(AmqpPort):
             # reset before it was served
             log.debug("connection lost before it was served", listener=self.listener.name)
             return
-        await self.hub.low_priority.step(endpoint_host(name))
+        await self.hub.low_priority.step(endpoint_owner(name))
         sock = socket.socket(fileno=stream.socket.detach())
         sock.setblocking(False)
         tls = self.tls

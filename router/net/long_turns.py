@@ -6,6 +6,7 @@ active, long turns are shorter (docs/decisions/0090-work-goes-on-in-later-turns.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 import trio
@@ -15,12 +16,10 @@ from router.engine.settings import TURN_WORK
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from router.engine.outbox import Turn
-
 # Work of a long turn while other connections are active: one frame that is not per-message, or
 # about as long with per-message frames as a read of small messages takes.
 SHARED_TURN_WORK: Final = 4096
-# Other connections are active if the last turn that was not a long one is not longer ago than this.
+# Others are active if an open connection had a turn that was not a long one at most this long ago.
 SHARED_S: Final = 0.02
 
 
@@ -30,20 +29,19 @@ class LongTurns:
     The work is counted in per-message frames, as in `Connection.turn_work`.
     """
 
-    def __init__(self, turn: Turn) -> None:
-        self._turn = turn
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
         self._lock = trio.Lock()
-        # when the last long turn began, and until when other connections count as active
-        self._last = 0.0
-        self._shared_until = 0.0
+        # when an open connection last had a turn that was not a long one
+        self.short_turn_at = float("-inf")
+
+    def others_are_active(self) -> bool:
+        """Return whether open connections with little to do have had turns recently."""
+        return self._clock() - self.short_turn_at < SHARED_S
 
     async def __aenter__(self) -> int:
         await self._lock.acquire()
-        # the time when the last turn of any connection began
-        now = self._turn.now
-        if now != self._last:
-            self._shared_until = now + SHARED_S
-        return SHARED_TURN_WORK if now < self._shared_until else TURN_WORK
+        return SHARED_TURN_WORK if self.others_are_active() else TURN_WORK
 
     async def __aexit__(
         self,
@@ -51,5 +49,4 @@ class LongTurns:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._last = self._turn.now
         self._lock.release()

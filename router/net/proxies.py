@@ -15,7 +15,7 @@ from router.config.proxy_profiles import ProxyProfileSettings
 from router.config.secret import SecretUnavailable
 from router.engine.failures import Failure
 from router.net.dialling import NotConnected, connect_socket
-from router.net.endpoints import endpoint_name
+from router.net.endpoint_names import endpoint_name
 
 # How long a proxy may take to connect and to answer.
 ANSWER_S: Final = 10.0

@@ -129,6 +129,7 @@ class Pump:
                 continue
             if connection.is_behind:
                 # other connections are served first
+                await self._wait_for_long_turn()
                 async with hub.long_turns as connection.turn_work:
                     hub.begin_turn()
                     connection.resume()
@@ -144,7 +145,10 @@ class Pump:
                 is_there = await self._shake_hands(self.tls)
             elif not connection.took_long():
                 is_there = self._receive()
+                if not self._is_unopened:
+                    hub.long_turns.short_turn_at = hub.turn.now
             else:
+                await self._wait_for_long_turn()
                 async with hub.long_turns as connection.turn_work:
                     is_there = self._receive()
             if not is_there:
@@ -201,6 +205,9 @@ class Pump:
             self._is_unopened = False
         else:
             await self.hub.wait_for_low_priority(self.connection)
+
+    async def _wait_for_long_turn(self) -> None:
+        """Wait before each turn that may be long; a hook for subclasses."""
 
     async def _shake_hands(self, tls: TlsSocket) -> bool:
         """Read once during the TLS handshake, and return as `_receive` does.

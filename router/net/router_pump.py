@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import structlog
 import trio
@@ -14,6 +14,7 @@ from router.amqp.constants import Condition
 from router.amqp.performatives import Error
 from router.core.addresses.access import provide
 from router.core.links import cbs
+from router.core.links.cbs import TokenAccepted, TokenNotAccepted
 from router.engine import events, opening, sasl
 from router.engine.connection import Connection
 from router.engine.states import ConnectionState
@@ -21,8 +22,9 @@ from router.errors import AmqpError
 from router.net.authentication import Authenticator, Login
 from router.net.callouts import Attempt, CalloutFailed, time_left_s
 from router.net.connection_counters import ConnectionCounters
-from router.net.endpoints import endpoint_host
+from router.net.endpoint_names import endpoint_owner
 from router.net.event_log import log_event
+from router.net.failing import RecentTries
 from router.net.own_logins import OwnLogin
 from router.net.pump import Pump
 from router.net.tls.channel import Security
@@ -40,6 +42,9 @@ link_log = structlog.get_logger("router.link")
 authentication_log = structlog.get_logger("router.authentication")
 
 T = TypeVar("T")
+
+# A long turn takes as long as this many steps of a connection that is not open yet.
+LONG_TURN_STEPS: Final = 2
 
 TOO_MANY_LOGINS = AmqpError(Condition.RESOURCE_LIMIT_EXCEEDED, "too many clients are logging in")
 
@@ -64,6 +69,8 @@ class RouterPump(Pump):
         # whether a plugin decides about it, and whether its failure has been counted
         self._is_plugin_login = False
         self._has_failed = False
+        # whether it was closed because the router had too much to do, not because of its peer
+        self.was_turned_away = False
         # the rights of the shared access key that the peer has logged in with, if it has
         self._token: VerifiedToken | None = None
         # asks a plugin whether the peer may open the connection, and attach its links
@@ -86,6 +93,9 @@ class RouterPump(Pump):
         # verifies the tokens that the peer puts at `$cbs`; None if it has no such node
         self.claims: LiveClaims | None = None
         self._core = hub.forwarder
+        self._low_priority = hub.low_priority
+        # the links and tokens that the peer asks for
+        self._requests = RecentTries()
         hub.pump_changed(self)
 
     def event_received(self, event: object) -> None:
@@ -112,8 +122,23 @@ class RouterPump(Pump):
             self._is_over = True
             if event.by_peer:
                 self.close_error = event.error
+        self._count_request(event)
         if not self.connection.settings.is_own:
             log_event(self.log, self.link_log, event, self.connection.user)
+
+    def _count_request(self, event: object) -> None:
+        now = self.hub.turn.now
+        if isinstance(event, events.LinkAttachReceived | TokenAccepted | TokenNotAccepted):
+            self._requests.tried(now)
+        if isinstance(event, events.LinkRefused | TokenNotAccepted):
+            self._requests.failed(now)
+
+    async def _wait_for_long_turn(self) -> None:
+        """Rest before a long turn if most of the peer's requests fail, and others are active."""
+        low_priority = self._low_priority
+        if self._requests.mostly_fail(self.hub.clock()) and low_priority.others_are_active():
+            host = endpoint_owner(self.connection.name)
+            await low_priority.step(host, LONG_TURN_STEPS, "requests", fails=True)
 
     def _tick(self) -> None:
         super()._tick()
@@ -164,7 +189,7 @@ class RouterPump(Pump):
         """
         connection = self.connection
         assert self.authenticator is not None
-        host, failed = endpoint_host(connection.name), self.authenticator.failed
+        host, failed = endpoint_owner(connection.name), self.authenticator.failed
         try:
             if isinstance(event, events.SaslInitReceived):
                 failed.check(host)
@@ -183,6 +208,7 @@ class RouterPump(Pump):
                 self._has_failed = True
                 await failed.delay(host)
         except trio.TooSlowError:
+            self.was_turned_away = True
             self.hub.begin_turn()
             # No SASL outcome is sent: clients take any outcome but success for a wrong password,
             # even one that asks them to try again. After a lost connection they try again by
@@ -210,7 +236,7 @@ class RouterPump(Pump):
     def _begin_login(self, authenticator: Authenticator, event: events.SaslInitReceived) -> Login:
         """Return a login for a peer's SASL init, by the plugin or by the router itself."""
         connection = self.connection
-        host, external_user = endpoint_host(connection.name), connection.external_user
+        host, external_user = endpoint_owner(connection.name), connection.external_user
         plugin = authenticator.plugin
         self._is_plugin_login = authenticator.is_left_to_plugin(event.mechanism)
         if plugin is None or not self._is_plugin_login:
@@ -230,6 +256,7 @@ class RouterPump(Pump):
         """Count and log that the peer has failed to authenticate."""
         if self.counters is not None:
             self.counters.unauthenticated += 1
+        self._low_priority.failing_hosts.count_failed_login(endpoint_owner(self.connection.name))
         authentication_log.warning(
             "authentication failed",
             connection=self.number,

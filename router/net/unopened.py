@@ -14,7 +14,8 @@ from router.amqp.constants import Condition
 from router.engine.events import ConnectionOpened
 from router.errors import AmqpError
 from router.fairness import HostFairQueue
-from router.net.endpoints import endpoint_host
+from router.net.endpoint_names import endpoint_owner
+from router.net.failing import FailingHosts
 from router.net.router_pump import RouterPump
 
 # How long each connection has to be opened, no matter how many others wait.
@@ -31,6 +32,7 @@ _CLOSED: Final = AmqpError(
 class UnopenedConnections:
     """Connections of one listener that are not open yet, grouped by host."""
 
+    _hosts: FailingHosts
     _pumps: HostFairQueue[RouterPump] = attrs.field(factory=HostFairQueue, init=False)
 
     def watch(self, pump: RouterPump) -> None:
@@ -38,16 +40,23 @@ class UnopenedConnections:
 
         def heard(event: object) -> None:
             if isinstance(event, ConnectionOpened):
-                self.forget(pump)
+                self._hosts.count_opened(self._discard(pump)[0])
 
         pump.observer = heard
-        self._pumps.add(endpoint_host(pump.connection.name), pump)
+        self._pumps.add(endpoint_owner(pump.connection.name), pump)
 
-    def forget(self, pump: RouterPump) -> None:
-        """Stop tracking a connection that has been opened or has ended."""
+    def ended(self, pump: RouterPump) -> None:
+        """Stop tracking a connection that has ended, opened or not."""
+        host, was_tracked = self._discard(pump)
+        if was_tracked and not pump.was_turned_away:
+            self._hosts.count_unopened(host)
+
+    def _discard(self, pump: RouterPump) -> tuple[str, bool]:
+        """Stop tracking a connection; return its host, and whether it was tracked."""
         # break the cycle: the observer refers to the pump
         pump.observer = None
-        self._pumps.discard(endpoint_host(pump.connection.name), pump)
+        host = endpoint_owner(pump.connection.name)
+        return host, self._pumps.discard(host, pump)
 
     def make_room(self) -> None:
         """Close some connections, each time the oldest one from the host that has the most.
@@ -59,5 +68,5 @@ class UnopenedConnections:
             connection = pump.connection
             if connection.turn.now - connection.started_at < GRACE_S:
                 return
-            self.forget(pump)
+            self.ended(pump)
             pump.give_up(_CLOSED)

@@ -17,7 +17,8 @@ from router.engine.connection import Connection
 from router.engine.settings import ConnectionSettings
 from router.net.connectors import LASTING_CONNECTION_S, backoff_delays
 from router.net.dialling import CONNECT_TIMEOUT_S
-from router.net.endpoints import connector_settings, endpoint_name, listener_settings
+from router.net.endpoint_names import endpoint_name
+from router.net.endpoints import connector_settings, listener_settings
 from router.simulation.host import SimulatedRouter
 from router.simulation.virtual_clock import EventScheduler
 from router.simulation.wires import Distance, Wire, WireEnd

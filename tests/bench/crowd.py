@@ -22,7 +22,8 @@ from router.config.connectors import ConnectorSettings
 from router.config.model import Configuration
 from router.config.router_settings import RouterSettings
 from router.engine.connection import Connection
-from router.net.endpoints import connector_settings, endpoint_name
+from router.net.endpoint_names import endpoint_name
+from router.net.endpoints import connector_settings
 from router.simulation.host import SimulatedRouter, shared_buffer
 from router.simulation.virtual_clock import EventScheduler
 from router.simulation.wires import WireEnd

@@ -26,6 +26,7 @@ from router.metrics.http import App, Health, HttpListener
 from router.metrics.readiness import Readiness
 from router.net import hub as hub_module
 from router.net.arrivals import accept_fairly
+from router.net.low_priority import LowPriorityTurns
 
 from support.blocking_proton import Peer, send, threaded
 from support.routers import StartRouter
@@ -558,7 +559,7 @@ async def test_a_failure_of_the_application_is_answered_and_logged(
 
     sockets = await trio.open_tcp_listeners(0, host="127.0.0.1")
     port = sockets[0].socket.getsockname()[1]
-    accept = partial(accept_fairly, "http", sockets)
+    accept = partial(accept_fairly, "http", sockets, LowPriorityTurns(trio.current_time))
     ready = Readiness()
     ready.has("router")
     listener = HttpListener("http", accept, App(None, Health(fails, ready)))

@@ -20,7 +20,15 @@ from trio.testing import MockClock
 
 from router.amqp.framing import SASL_HEADER
 from router.amqp.performatives import Begin
-from router.net.accepting import PAUSE_S, RESERVED_PART, WARN_EVERY_S, accept_connections
+from router.net.accepting import (
+    CLOSED_AT_ONCE,
+    CROWD_PAUSE_S,
+    PAUSE_S,
+    RESERVED_PART,
+    WARN_EVERY_S,
+    accept_connections,
+)
+from router.net.low_priority import LowPriorityTurns
 
 from support.loopback import WIDE
 from support.raw_peers import PATIENCE_S, RawPeer
@@ -45,24 +53,26 @@ http = true
 
 @asynccontextmanager
 async def accepting(
-    monkeypatch: pytest.MonkeyPatch, *failures: OSError
+    monkeypatch: pytest.MonkeyPatch,
+    *failures: OSError,
+    low_priority: LowPriorityTurns | None = None,
 ) -> AsyncIterator[tuple[str, int]]:
     """Accept, with these failures first; whoever connects is sent one octet."""
-    plain = trio.SocketListener.accept
+    plain = socket.socket.accept
     waiting = list(failures)
 
-    async def accept(listener: trio.SocketListener) -> trio.SocketStream:
+    def accept(listener: socket.socket) -> tuple[socket.socket, object]:
         if waiting:
             raise waiting.pop(0)
-        return await plain(listener)
+        return plain(listener)
 
     async def handle(stream: trio.SocketStream) -> None:
         await stream.send_all(b"x")
 
-    monkeypatch.setattr(trio.SocketListener, "accept", accept)
+    monkeypatch.setattr(socket.socket, "accept", accept)
     sockets = await trio.open_tcp_listeners(0, host="127.0.0.1")
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(accept_connections, "mine", sockets, handle, nursery)
+        nursery.start_soon(accept_connections, "mine", sockets, handle, nursery, None, low_priority)
         yield sockets[0].socket.getsockname()
         nursery.cancel_scope.cancel()
     assert all(each.socket.fileno() == -1 for each in sockets)
@@ -111,11 +121,49 @@ async def test_a_shortage_that_lasts_is_said_again(
 
 async def test_other_failures_are_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ExceptionGroup) as caught:
-        async with accepting(monkeypatch, OSError(errno.EINVAL, "")):
+        async with (
+            accepting(monkeypatch, OSError(errno.EINVAL, "")) as address,
+            await trio.open_tcp_stream(*address),
+        ):
             await trio.sleep_forever()
     failed, others = caught.value.split(OSError)
     assert failed is not None
     assert others is None
+
+
+class Turns(LowPriorityTurns):
+    """Turns in which whoever is accepted may be so at once, and only one host is crowded."""
+
+    def __init__(self) -> None:
+        super().__init__(trio.current_time)
+        self.accepts = 0
+
+    async def accept(self) -> None:
+        self.accepts += 1
+
+    def is_crowded(self, host: str) -> bool:
+        return host == "127.0.0.2"
+
+
+async def test_connections_of_crowded_hosts_are_closed_and_others_are_served(
+    monkeypatch: pytest.MonkeyPatch, autojump_clock: MockClock
+) -> None:
+    turns = Turns()
+    count = 3 * CLOSED_AT_ONCE
+    async with accepting(monkeypatch, low_priority=turns) as address:
+        began = trio.current_time()
+        # they wait in the backlog, because the task that accepts has not begun
+        crowd = [
+            socket.create_connection(address, source_address=("127.0.0.2", 0)) for _ in range(count)
+        ]
+        assert await heard(address) == b"x"
+        for each in crowd:
+            with each:
+                each.settimeout(PATIENCE_S)
+                assert each.recv(1) == b""
+        assert trio.current_time() - began >= 2 * CROWD_PAUSE_S
+    # several of them are closed in one turn
+    assert turns.accepts == 1 + count // CLOSED_AT_ONCE
 
 
 def _limit(router: RouterProcess, more: int) -> int:

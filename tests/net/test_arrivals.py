@@ -17,6 +17,8 @@ from trio.testing import MockClock
 
 from router.net.accepting import PAUSE_S
 from router.net.arrivals import ACCEPTED_AT_ONCE, BEGUN_AT_ONCE, accept_fairly
+from router.net.failing import MANY
+from router.net.low_priority import CROWD, LowPriorityTurns
 
 PATIENCE_S = 30
 REFUSAL = b"too many"
@@ -32,6 +34,9 @@ class Door:
     served: list[str] = attrs.Factory(list)
     opened: trio.Event = attrs.Factory(trio.Event)
     clients: list[trio.SocketStream] = attrs.Factory(list)
+    low_priority: LowPriorityTurns = attrs.Factory(
+        lambda: LowPriorityTurns(trio.current_time, lambda: True)
+    )
 
     async def crowd(self, *hosts: str) -> list[trio.SocketStream]:
         """Connect from these hosts, and wait until all have been accepted."""
@@ -70,7 +75,15 @@ async def door(most: int = MOST) -> AsyncIterator[Door]:
     try:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(
-                accept_fairly, "mine", sockets, made.handle, nursery, made.room, most, REFUSAL
+                accept_fairly,
+                "mine",
+                sockets,
+                made.low_priority,
+                made.handle,
+                nursery,
+                made.room,
+                most,
+                REFUSAL,
             )
             yield made
             nursery.cancel_scope.cancel()
@@ -161,7 +174,15 @@ async def test_more_than_one_round_accepts_are_accepted_in_the_next() -> None:
     clients = [socket.create_connection(made.address) for _ in range(count)]
     async with trio.open_nursery() as nursery:
         nursery.start_soon(
-            accept_fairly, "mine", sockets, made.handle, nursery, made.room, count, REFUSAL
+            accept_fairly,
+            "mine",
+            sockets,
+            made.low_priority,
+            made.handle,
+            nursery,
+            made.room,
+            count,
+            REFUSAL,
         )
         with trio.fail_after(PATIENCE_S):
             while len(made.served) < count:
@@ -169,6 +190,42 @@ async def test_more_than_one_round_accepts_are_accepted_in_the_next() -> None:
         nursery.cancel_scope.cancel()
     for client in clients:
         client.close()
+
+
+@asynccontextmanager
+async def door_with_failing_host() -> AsyncIterator[Door]:
+    """Run a listener at which the host `OTHER` fails; low priority is given only on demand."""
+    async with door(most=2 * CROWD) as made:
+        for _ in range(2 * MANY):
+            made.low_priority.failing_hosts.count_unopened(OTHER)
+        yield made
+
+
+async def test_connections_of_failing_hosts_wait_for_low_priority() -> None:
+    async with door_with_failing_host() as listener:
+        await listener.crowd(OTHER, OTHER, ONE)
+        listener.rooms += [10] * 10
+        listener.opened.set()
+        await trio.testing.wait_all_tasks_blocked()
+        assert listener.served == [ONE]
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(listener.low_priority.run)
+            with trio.fail_after(PATIENCE_S):
+                while len(listener.served) < 3:
+                    await trio.testing.wait_all_tasks_blocked()
+            nursery.cancel_scope.cancel()
+        assert listener.served == [ONE, OTHER, OTHER]
+
+
+async def test_of_the_connections_of_a_failing_host_the_oldest_are_closed() -> None:
+    async with door_with_failing_host() as listener:
+        streams = await listener.crowd(*[OTHER] * (CROWD + 2))
+        (one,) = await listener.crowd(ONE)
+        for stream in streams[:2]:
+            assert await heard(stream) == b""
+        await listener.let_in(1)
+        assert listener.served == [ONE]
+        assert await heard(one) == b"x"
 
 
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENOBUFS, errno.ECONNABORTED])

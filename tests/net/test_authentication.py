@@ -27,7 +27,14 @@ from router.amqp.performatives import (
 from router.amqp.types import Symbol
 from router.config.users import Users, credentials_of, hash_password, load_users
 from router.net import authentication
-from router.net.authentication import LONGEST_WAIT_S, Authenticator, Step, hashes_at_once
+from router.net.authentication import (
+    LONGEST_WAIT_S,
+    MOST_WAITING,
+    RESTS,
+    Authenticator,
+    Step,
+    hashes_at_once,
+)
 from router.net.fair_limiter import FairLimiter
 from router.net.scram import ScramClientLogin
 from router.net.threads import NICENESS
@@ -160,7 +167,7 @@ async def test_hosts_take_turns(
         done.append(host)
 
     async with trio.open_nursery() as nursery:
-        for _ in range(201):
+        for _ in range(101):
             nursery.start_soon(log_in, "10.0.0.1")
         await trio.testing.wait_all_tasks_blocked()
         nursery.start_soon(log_in, "10.0.0.2")
@@ -184,6 +191,51 @@ async def test_who_waits_too_long_is_told_so(
         # to be hashed may take longer
         held.set()
     assert await logged_in(users, "PLAIN", b"\0ada\0x", HOST) == "ada"
+
+
+async def test_so_many_logins_of_a_host_wait_and_no_more(
+    users: Users, held: threading.Event
+) -> None:
+    async with trio.open_nursery() as nursery:
+        for _ in range(2 + MOST_WAITING):
+            nursery.start_soon(logged_in, users, "PLAIN", b"\0ada\0x", HOST)
+        await trio.testing.wait_all_tasks_blocked()
+        with pytest.raises(trio.TooSlowError):
+            await logged_in(users, "PLAIN", b"\0ada\0x", HOST)
+        nursery.start_soon(logged_in, users, "PLAIN", b"\0ada\0x", "10.0.0.2")
+        await trio.testing.wait_all_tasks_blocked()
+        held.set()
+
+
+@pytest.mark.parametrize(("is_right", "rests"), [(False, RESTS), (True, 0)])
+async def test_slowed_hosts_rest_after_each_wrong_password(
+    users: Users,
+    monkeypatch: pytest.MonkeyPatch,
+    autojump_clock: MockClock,
+    is_right: bool,
+    rests: int,
+) -> None:
+    begun: list[float] = []
+
+    async def hash_for_a_second(*_: object) -> bool:
+        begun.append(trio.current_time())
+        await trio.sleep(1)
+        return is_right
+
+    # the clock would not stand still while threads run
+    monkeypatch.setattr(trio.to_thread, "run_sync", hash_for_a_second)
+    monkeypatch.setattr(authentication, "_SLOW_HASHING", FairLimiter(1))
+    slowly = Authenticator(users, is_slowed=lambda host: host == HOST)
+
+    async def log_in(host: str) -> None:
+        await slowly.begin("PLAIN", host).step(b"\0ada\0x")
+
+    for host, later in ((HOST, 1 + rests), ("10.0.0.2", 0)):
+        begun.clear()
+        async with trio.open_nursery() as nursery:
+            for _ in range(2):
+                nursery.start_soon(log_in, host)
+        assert begun[1] - begun[0] == later
 
 
 async def test_threads_that_hash_stand_back(users: Users, monkeypatch: pytest.MonkeyPatch) -> None:

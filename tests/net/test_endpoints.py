@@ -17,8 +17,6 @@ from router.net.endpoints import (
     UNSENT_LIMIT_BYTES,
     configured_redirects,
     connector_settings,
-    endpoint_host,
-    endpoint_name,
     listener_settings,
 )
 
@@ -155,10 +153,3 @@ def test_redirects_lead_where_they_are_configured_to() -> None:
     assert of_connection is not None
     assert of_link.info == Redirect("h", "h", 5672, "b").info()
     assert of_connection.info == Redirect("y", "h", 7).info()
-
-
-def test_names_of_ipv6_are_in_brackets() -> None:
-    assert endpoint_name("::1", 5672) == "[::1]:5672"
-    assert endpoint_name("127.0.0.1", 5672) == "127.0.0.1:5672"
-    for host in ("::1", "127.0.0.1"):
-        assert endpoint_host(endpoint_name(host, 5672)) == host

@@ -18,7 +18,7 @@ from router.config.listeners import ListenerSettings
 from router.config.model import AddressSettings, Configuration
 from router.config.redirects import RedirectSettings
 from router.config.router_settings import RouterSettings
-from router.net.endpoints import endpoint_name
+from router.net.endpoint_names import endpoint_name
 
 from support.flow_talks import flow
 from support.loopback import WIDE, dialled, running_node

@@ -5,34 +5,31 @@ from __future__ import annotations
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from router.engine.outbox import Turn
 from router.engine.settings import TURN_WORK
 from router.net.long_turns import SHARED_S, SHARED_TURN_WORK, LongTurns
 
 
-async def long_turn(turns: LongTurns, turn: Turn, now: float) -> int:
-    """Take a long turn that begins at `now`, and return the work that it may do."""
-    async with turns as work:
-        turn.now = now
-    return work
-
-
 async def test_long_turns_are_shorter_while_other_connections_are_active() -> None:
-    turn = Turn()
-    turns = LongTurns(turn)
-    assert await long_turn(turns, turn, 1.0) == TURN_WORK
-    assert await long_turn(turns, turn, 1.001) == TURN_WORK
-    # a turn of another connection
-    turn.now = 1.002
-    assert await long_turn(turns, turn, 1.003) == SHARED_TURN_WORK
-    assert await long_turn(turns, turn, 1.004) == SHARED_TURN_WORK
-    assert await long_turn(turns, turn, 1.003 + SHARED_S) == SHARED_TURN_WORK
-    assert await long_turn(turns, turn, 1.004 + SHARED_S) == TURN_WORK
+    now = 0.0
+    turns = LongTurns(lambda: now)
+
+    async def work() -> int:
+        async with turns as work:
+            return work
+
+    assert await work() == TURN_WORK
+    now = turns.short_turn_at = 1.0
+    assert turns.others_are_active()
+    assert await work() == SHARED_TURN_WORK
+    now = 1.0 + 0.9 * SHARED_S
+    assert await work() == SHARED_TURN_WORK
+    now = 1.0 + 1.1 * SHARED_S
+    assert not turns.others_are_active()
+    assert await work() == TURN_WORK
 
 
 async def test_only_one_connection_has_a_long_turn() -> None:
-    turn = Turn()
-    turns = LongTurns(turn)
+    turns = LongTurns(lambda: 0.0)
     begun = 0
 
     async def take() -> None:

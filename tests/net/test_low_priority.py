@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import pairwise
 
 import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
+from router.net.failing import MANY
 from router.net.low_priority import (
     CHURN_OF_A_STEP,
+    CROWD,
     LONGEST_WAIT_S,
     MANY_STEPS,
     MOST_AT_ONCE,
+    REST_S,
     LowPriorityTurns,
 )
 
@@ -188,7 +192,7 @@ async def test_several_turns_are_given_at_once_while_rounds_are_long(mock_clock:
 
 async def test_turns_are_counted_as_garbage() -> None:
     counted: list[int] = []
-    turns = LowPriorityTurns(lambda: 0.0, counted.append)
+    turns = LowPriorityTurns(lambda: 0.0, count_work=counted.append)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(turns.run)
         for weight in (1, 8):
@@ -196,3 +200,129 @@ async def test_turns_are_counted_as_garbage() -> None:
             await wait_all_tasks_blocked()
         nursery.cancel_scope.cancel()
     assert counted == [CHURN_OF_A_STEP, 8 * CHURN_OF_A_STEP]
+
+
+class Failing:
+    """Turns of which the host "f" fails, in a loop whose time passes only when all tasks wait."""
+
+    def __init__(self, nursery: trio.Nursery) -> None:
+        self.nursery = nursery
+        self.others_are_active = True
+        self.turns = LowPriorityTurns(trio.current_time, lambda: self.others_are_active)
+        for _ in range(2 * MANY):
+            self.turns.failing_hosts.count_unopened("f")
+        # the time of each turn, by host, and an event that each one sets
+        self.given: dict[str, list[float]] = {"f": [], "g": [], "+": []}
+        self._one_more = trio.Event()
+
+    async def ask(self, host: str, count: int = 1, weight: int = 1, *, fails: bool = False) -> None:
+        """Ask for turns, and wait until all that ask wait."""
+        for _ in range(count):
+            self.nursery.start_soon(self._have, host, weight, fails)
+        await wait_all_tasks_blocked()
+
+    async def _have(self, host: str, weight: int, fails: bool) -> None:
+        if host == "+":
+            await self.turns.accept()
+        else:
+            await self.turns.step(host, weight, fails=fails)
+        self.given[host].append(trio.current_time())
+        self._one_more.set()
+
+    async def end(self, host: str, count: int) -> None:
+        """Wait until a host has had so many turns."""
+        while len(self.given[host]) < count:
+            self._one_more = trio.Event()
+            await self._one_more.wait()
+
+    def rests(self, host: str = "f") -> list[float]:
+        """Return the times between the turns of a host."""
+        return [later - earlier for earlier, later in pairwise(self.given[host])]
+
+
+@asynccontextmanager
+async def failing() -> AsyncIterator[Failing]:
+    """Yield turns of which one host fails."""
+    with trio.fail_after(100):
+        async with trio.open_nursery() as nursery:
+            yield Failing(nursery)
+            nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("weight", [1, 8])
+async def test_failing_hosts_rest_after_each_step(weight: int, autojump_clock: MockClock) -> None:
+    async with failing() as some:
+        await some.ask("f", 4, weight)
+        some.nursery.start_soon(some.turns.run)
+        await some.end("f", 4)
+        assert some.rests() == pytest.approx([REST_S * weight] * 3, rel=0.1)
+
+
+async def test_who_fails_rests_even_if_its_host_does_not(autojump_clock: MockClock) -> None:
+    async with failing() as some:
+        await some.ask("g", 4, fails=True)
+        some.nursery.start_soon(some.turns.run)
+        await some.end("g", 4)
+        assert some.rests("g") == pytest.approx([REST_S] * 3, rel=0.1)
+
+
+async def test_others_do_not_wait_while_failing_hosts_rest(autojump_clock: MockClock) -> None:
+    async with failing() as some:
+        some.nursery.start_soon(some.turns.run)
+        await some.ask("f", 3)
+        for count in range(1, 21):
+            began = trio.current_time()
+            await some.ask("g")
+            await some.ask("+")
+            await some.end("+", count)
+            assert some.given["g"][-1] == some.given["+"][-1] == began
+        await some.end("f", 3)
+
+
+async def test_failing_hosts_have_their_turns_also_in_a_crowd(mock_clock: MockClock) -> None:
+    crowd = 3 * MANY_STEPS
+    async with failing() as some:
+        await some.ask("f", 3)
+        for host in ("g", "+"):
+            await some.ask(host, crowd)
+        some.nursery.start_soon(some.turns.run)
+        had = 0
+        while len(some.given["f"]) < 3:
+            assert had < crowd
+            mock_clock.jump(REST_S / 4)
+            had = len(some.given["g"])
+            await some.end("g", had + 1)
+
+
+async def test_failing_hosts_do_not_rest_while_no_other_connection_is_active(
+    autojump_clock: MockClock,
+) -> None:
+    async with failing() as some:
+        some.others_are_active = False
+        await some.ask("f", 20)
+        some.nursery.start_soon(some.turns.run)
+        await some.end("f", 20)
+        assert sum(some.rests()) == 0
+
+
+async def test_a_rest_is_cut_when_the_others_pause(autojump_clock: MockClock) -> None:
+    async with failing() as some:
+        some.nursery.start_soon(some.turns.run)
+        await some.ask("f", 1, 1000)
+        await some.ask("f")
+        some.others_are_active = False
+        await some.ask("g")
+        await some.end("f", 2)
+        assert some.rests()[0] < REST_S
+
+
+async def test_a_failing_host_with_many_steps_is_crowded(autojump_clock: MockClock) -> None:
+    async with failing() as some:
+        await some.ask("g", 2 * CROWD)
+        await some.ask("f", CROWD - 1)
+        assert not some.turns.is_crowded("f")
+        await some.ask("f")
+        assert some.turns.is_crowded("f")
+        assert not some.turns.is_crowded("g")
+        some.others_are_active = False
+        assert not some.turns.is_crowded("f")

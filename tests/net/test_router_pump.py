@@ -4,22 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from structlog.testing import capture_logs
 
-from router.amqp.performatives import (
-    Detach,
-    Flow,
-)
+from router.amqp.performatives import Attach, Detach, Flow
+from router.net.failing import MANY
 
 from support.loopback import WIDE, dialled, running_node
 from support.transcripts import attach_sender
-
-# Small buffers fill after a few messages.
-SMALL = 4096
-# So many links are attached in one turn, at most.
-MOST_ATTACHED = 8
-# What so many attaches leave of the work of a turn is the states of fewer than 2048 deliveries.
-NEARLY_A_TURN = 7
 
 
 def window(received: int, frames: int, **fields: Any) -> Flow:
@@ -62,3 +54,34 @@ async def test_a_link_that_is_refused_is_not_said_to_be_attached() -> None:
     (line,) = (line for line in logs if line["event"].startswith("link"))
     assert (line["event"], line["log_level"]) == ("link refused", "warning")
     assert line["link"] == "sender-0"
+
+
+@pytest.mark.parametrize("is_refused", [True, False])
+async def test_a_peer_whose_links_are_refused_rests_before_long_turns(is_refused: bool) -> None:
+    """Others are active all the time."""
+    rests: list[tuple[str, bool]] = []
+    address = "" if is_refused else "q"
+    links = [attach_sender(handle, address) for handle in range(4 * MANY)]
+    async with running_node() as running, dialled(running.address) as peer:
+        hub = running.node.hub
+        step = hub.low_priority.step
+
+        async def watched(
+            host: str, weight: int = 1, queue: str = "", *, fails: bool = False
+        ) -> None:
+            rests.append((host, fails))
+            await step(host, weight, queue, fails=fails)
+
+        await peer.begin()
+        hub.low_priority.others_are_active = lambda: True
+        hub.low_priority.step = watched  # type: ignore[method-assign]
+        await peer.say(*links)
+        for _ in links:
+            await peer.hear_until(Attach)
+    resting = [each for each in rests if each[1]]
+    if is_refused:
+        # there are eight attaches in each turn, and the first 32 are too few to tell
+        assert len(resting) >= (len(links) - MANY) // 8 - 1
+        assert set(resting) == {("127.0.0.1", True)}
+    else:
+        assert not resting

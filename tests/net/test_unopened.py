@@ -8,17 +8,38 @@ import pytest
 
 from router.amqp.framing import SASL_HEADER
 from router.net import pump as pump_module, unopened as unopened_module
+from router.net.failing import FailingHosts
 from router.net.unopened import UnopenedConnections
 
 from support.loopback import Peer, Running, dialled, running_node
 
 
+class Counted(FailingHosts):
+    """Failing hosts that remember what they were told."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda: 0.0)
+        self.told: list[str] = []
+
+    def count_opened(self, host: str) -> None:
+        self.told.append(f"{host} opened")
+
+    def count_unopened(self, host: str, count: int = 1) -> None:
+        self.told.append(f"{host} unopened {count}")
+
+
 @pytest.fixture
-def unopened(monkeypatch: pytest.MonkeyPatch) -> UnopenedConnections:
+def hosts() -> Counted:
+    """Nobody has told anything yet."""
+    return Counted()
+
+
+@pytest.fixture
+def unopened(monkeypatch: pytest.MonkeyPatch, hosts: Counted) -> UnopenedConnections:
     """Watch connections that may be closed at once, and whose peers are never waited for."""
     monkeypatch.setattr(unopened_module, "GRACE_S", 0.0)
     monkeypatch.setattr(pump_module, "LINGER_S", 3600.0)
-    return UnopenedConnections()
+    return UnopenedConnections(hosts)
 
 
 async def entered(
@@ -46,7 +67,7 @@ async def test_the_oldest_of_the_host_with_most_are_closed(
             await peer.begin()
 
 
-async def test_half_of_sasl_is_not_opened(unopened: UnopenedConnections) -> None:
+async def test_half_of_sasl_is_not_opened(unopened: UnopenedConnections, hosts: Counted) -> None:
     async with running_node() as running, AsyncExitStack() as stack:
         peer = await entered(stack, running, "127.0.0.2", unopened)
         await peer.say(SASL_HEADER)
@@ -55,21 +76,35 @@ async def test_half_of_sasl_is_not_opened(unopened: UnopenedConnections) -> None
         await running.until_empty()
         # behind the mechanisms nothing came
         assert len(await peer.rest()) < 100
+    assert hosts.told == ["127.0.0.2 unopened 1"]
 
 
-async def test_who_has_opened_stays(unopened: UnopenedConnections) -> None:
+async def test_who_has_opened_stays(unopened: UnopenedConnections, hosts: Counted) -> None:
     async with running_node() as running, AsyncExitStack() as stack:
         peer = await entered(stack, running, "127.0.0.2", unopened)
         await peer.begin()
         unopened.make_room()
         await peer.attach_receiver("q")
+        unopened.ended(await running.pump_of(peer))
+    assert hosts.told == ["127.0.0.2 opened"]
+
+
+async def test_who_was_turned_away_is_no_failure(
+    unopened: UnopenedConnections, hosts: Counted
+) -> None:
+    async with running_node() as running, AsyncExitStack() as stack:
+        peer = await entered(stack, running, "127.0.0.2", unopened)
+        pump = await running.pump_of(peer)
+        pump.was_turned_away = True
+        unopened.ended(pump)
+    assert hosts.told == []
 
 
 async def test_who_is_gone_is_not_closed_again(unopened: UnopenedConnections) -> None:
     async with running_node() as running, AsyncExitStack() as stack:
         gone = await entered(stack, running, "127.0.0.2", unopened)
         pump = await running.pump_of(gone)
-        unopened.forget(pump)
+        unopened.ended(pump)
         # or the collector would have to come for it
         assert pump.observer is None
         unopened.make_room()
@@ -77,7 +112,7 @@ async def test_who_is_gone_is_not_closed_again(unopened: UnopenedConnections) ->
 
 
 async def test_each_has_a_moment_to_open() -> None:
-    unopened = UnopenedConnections()
+    unopened = UnopenedConnections(FailingHosts(lambda: 0.0))
     async with running_node() as running, AsyncExitStack() as stack:
         peer = await entered(stack, running, "127.0.0.2", unopened)
         unopened.make_room()

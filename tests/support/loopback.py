@@ -23,7 +23,7 @@ from router.amqp.framing import AMQP_HEADER
 from router.amqp.performatives import Attach, Begin, Flow, Open, Transfer
 from router.config.listeners import ListenerSettings
 from router.config.model import Configuration
-from router.net.endpoints import endpoint_name
+from router.net.endpoint_names import endpoint_name
 from router.net.router_pump import RouterPump
 from router.node import Node
 

@@ -12,7 +12,7 @@ import trio
 
 from router.engine.failures import Failure
 from router.net.dialling import NotConnected
-from router.net.endpoints import endpoint_name
+from router.net.endpoint_names import endpoint_name
 from router.net.router_pump import RouterPump
 from router.net.tls.channel import Security, reason_of
 from router.net.tls.profiles import ClientTls

@@ -15,7 +15,7 @@ from trio_websocket import ConnectionClosed, WebSocketRequest
 from router.config.listeners import ListenerSettings
 from router.engine.connection import Connection
 from router.net.accepting import are_descriptors_short
-from router.net.endpoints import endpoint_host, endpoint_name
+from router.net.endpoint_names import endpoint_name, endpoint_owner
 from router.net.listeners import AmqpPort
 from router.net.router_hub import RouterHub
 from router.net.router_pump import RouterPump
@@ -42,6 +42,9 @@ ANSWER_S: Final = 5.0
 # received, or from their end, costs as much as these.
 WEB_SOCKET_STEPS: Final = 8
 READ_STEPS: Final = 4
+# Each host has a queue for these steps, so that a crowd of requests delays no other connection of
+# its host.
+QUEUE: Final = "WebSocket"
 # How long a client may take to close a connection whose request is refused.
 LINGER_S: Final = 1.0
 _HOST: Final = re.compile(rb"\nhost[ \t]*:([^\r\n]*)", re.IGNORECASE)
@@ -66,7 +69,7 @@ class WebSocketPort(AmqpPort):
         super().__init__(listener, hub, container_id, tls)
         self._connections: trio.Nursery | None = None
         step = hub.low_priority.step
-        self._waiting = WaitingRequests(partial(step, weight=WEB_SOCKET_STEPS))
+        self._waiting = WaitingRequests(partial(step, weight=WEB_SOCKET_STEPS, queue=QUEUE))
 
     def start(self, connections: trio.Nursery) -> None:
         """Set the nursery in which connections run, before any request is passed on."""
@@ -100,6 +103,7 @@ class WebSocketPort(AmqpPort):
     async def _serve(
         self, octets: OctetStream, handshake: HandshakeStream, head: bytes, name: str
     ) -> None:
+        host, is_accepted = endpoint_owner(name), False
         try:
             with trio.move_on_after(ANSWER_S) as answering:
                 sock = octets.transport_stream if isinstance(octets, trio.SSLStream) else octets
@@ -107,9 +111,7 @@ class WebSocketPort(AmqpPort):
                     self.unopened.make_room()
                     await handshake.send_all(_UNAVAILABLE)
                     return
-                # a queue of its own: a crowd of requests keeps no other connection of its host out
-                who = f"{endpoint_host(name)} by WebSocket"
-                if not await self._waiting.turn(who):
+                if not await self._waiting.turn(host):
                     await handshake.send_all(_UNAVAILABLE)
                     return
                 async with trio.open_nursery() as nursery:
@@ -117,9 +119,10 @@ class WebSocketPort(AmqpPort):
                     nursery.start_soon(web_socket.read)
                     connection = await self._accepted(web_socket, head, name)
                     if connection is not None:
+                        is_accepted = True
                         answering.deadline = math.inf
                         handshake.wait_for_turn = partial(
-                            self._wait_for_turn, handshake, connection, who
+                            self._wait_for_turn, handshake, connection, host
                         )
                         await self._run(web_socket, octets, connection)
                     nursery.cancel_scope.cancel()
@@ -129,16 +132,18 @@ class WebSocketPort(AmqpPort):
             # As in `run_guarded`: a failure of ours, or of a library, ends this connection alone.
             log.exception("WebSocket failed", listener=self.listener.name, peer=name)
         finally:
+            if not is_accepted:
+                self.hub.low_priority.failing_hosts.count_unopened(host)
             await trio.aclose_forcefully(octets)
 
     async def _wait_for_turn(
-        self, handshake: HandshakeStream, connection: Connection, who: str
+        self, handshake: HandshakeStream, connection: Connection, host: str
     ) -> None:
         """Wait for a turn with low priority, unless the AMQP connection is open."""
         if connection.is_open():
             handshake.wait_for_turn = None
         else:
-            await self.hub.low_priority.step(who, READ_STEPS)
+            await self.hub.low_priority.step(host, READ_STEPS, QUEUE)
 
     async def _accepted(self, web_socket: WebSocket, head: bytes, name: str) -> Connection | None:
         """Answer a client's request; return its new connection if the WebSocket is open."""

@@ -19,24 +19,24 @@ MOST_WAITING: Final = 128
 
 
 class WaitingRequests:
-    """Requests that wait for `step(who)` to return; `who` is the host of a request."""
+    """Requests that wait for `step(host)` to return."""
 
     def __init__(self, step: Callable[[str], Awaitable[object]], most: int = MOST_WAITING) -> None:
         self._step = step
         self._most = most
         self._waiting: HostFairQueue[trio.CancelScope] = HostFairQueue()
 
-    async def turn(self, who: str) -> bool:
+    async def turn(self, host: str) -> bool:
         """Wait until a request may be answered; return False if it was given up instead."""
         with trio.CancelScope() as scope:
-            self._waiting.add(who, scope)
+            self._waiting.add(host, scope)
             if len(self._waiting) > self._most:
                 largest = self._waiting.largest()
                 oldest = self._waiting.oldest(largest)
                 self._waiting.discard(largest, oldest)
                 oldest.cancel()
             try:
-                await self._step(who)
+                await self._step(host)
             finally:
-                self._waiting.discard(who, scope)
+                self._waiting.discard(host, scope)
         return not scope.cancelled_caught
