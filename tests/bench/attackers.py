@@ -12,6 +12,7 @@ import os
 import select
 import socket
 import ssl
+import subprocess
 import sys
 from base64 import urlsafe_b64encode
 from collections import deque
@@ -62,6 +63,9 @@ STALLS: Final = {
     "a WebSocket without AMQP": UPGRADE,
     "wrong passwords": SASL_HEADER + PLAIN,
 }
+# OpenSSL's client, which sends a KeyUpdate for whatever it reads at once that begins with a k.
+S_CLIENT: Final = ["openssl", "s_client", "-tls1_3", "-quiet", "-no_ign_eof", "-connect"]
+S_CLIENT_READS_BYTES: Final = 8192
 # How many links or tokens an open connection sends before it waits for the answers.
 AT_ONCE: Final = 20
 
@@ -95,10 +99,18 @@ def send_oversize_frame(port: int) -> None:
             continue
 
 
+def ask_for_another_protocol(port: int) -> None:
+    """Ask for a WebSocket with a subprotocol that is not AMQP."""
+    with dial(port) as sock:
+        sock.sendall(UPGRADE.replace(b"Protocol: amqp", b"Protocol: mqtt"))
+        sock.recv(1000)
+
+
 REPEATED: Final[dict[str, Callable[[int], None]]] = {
     "TLS handshakes": shake_hands,
     "random TLS records": send_random_record,
     "oversize frames": send_oversize_frame,
+    "refused WebSockets": ask_for_another_protocol,
 }
 
 
@@ -143,11 +155,27 @@ def put_forged_tokens(port: int) -> Iterator[int]:
             yield 1
 
 
-# Attacks by a connection that is open.
+def change_keys(port: int) -> Iterator[int]:
+    """Tell the other side of new TLS keys; yield how often."""
+    line = [*S_CLIENT, f"127.0.0.1:{port}", "-bind", FROM[0]]
+    with subprocess.Popen(
+        line, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as client:
+        assert client.stdin
+        try:
+            while True:
+                client.stdin.write(b"k" * S_CLIENT_READS_BYTES)
+                yield 1
+        finally:
+            client.kill()
+
+
+# Attacks by a connection that is open, or whose TLS handshake is complete.
 OPEN: Final[dict[str, Callable[[int], Iterator[int]]]] = {
     "links that come and go": lambda port: attach_links(port, "visited"),
     "refused links": lambda port: attach_links(port, "forbidden"),
     "forged tokens": put_forged_tokens,
+    "changes of TLS keys": change_keys,
 }
 
 
@@ -184,8 +212,6 @@ def attacks(kind: str, port: int) -> Iterator[int]:
 def main() -> None:
     """Attack until the input ends."""
     kind, port = sys.argv[1], int(sys.argv[2])
-    # attackers have machines of their own: here, everybody else gets the processors first
-    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     count, began = 0, False
     attack = attacks(kind, port)
     while not select.select([sys.stdin], [], [], 1 / RATE if kind in STALLS else 0)[0]:
@@ -197,6 +223,8 @@ def main() -> None:
         if not began:
             began = True
             print("began", flush=True)
+            # attackers have machines of their own: here, everybody else gets the processors first
+            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     print(count)
 
 

@@ -70,8 +70,10 @@ LISTENERS: Final = {
     "half a TLS record": "tls",
     "TLS handshakes": "tls",
     "random TLS records": "tls",
+    "changes of TLS keys": "tls",
     "half a request": "web",
     "a WebSocket without AMQP": "web",
+    "refused WebSockets": "web",
     "wrong passwords": "users",
     "refused links": "claims",
     "forged tokens": "claims",
@@ -138,7 +140,7 @@ def attack(kind: str, port: int) -> Iterator[list[float]]:
             began = time.monotonic()
             time.sleep(LEAD_S)
             yield rate
-            said, _ = process.communicate(timeout=30)
+            said, _ = process.communicate(timeout=60)
             rate.append(int(said) / (time.monotonic() - began))
         finally:
             process.kill()

@@ -27,7 +27,7 @@ RECORD_OVERHEAD_BYTES: Final = 2048 + 5
 # not given back. After many octets without data, it is the lower number: a record that changes the
 # keys has 27 octets, and takes 10 microseconds.
 PIECE_BYTES: Final = RECORD_BYTES + RECORD_OVERHEAD_BYTES
-LEAN_PIECE_BYTES: Final = 2 * 1024
+LEAN_PIECE_BYTES: Final = 256
 # One octet in so many may be overhead of the records with data.
 OVERHEAD_PART: Final = 16
 # How many octets of output are encrypted before they are sent, and how many may be unsent before
@@ -127,7 +127,7 @@ class TlsChannel:
         # whether the peer has ended its stream with an alert
         self.is_ended = False
         # octets that were received, and are left to the next call of `receive`
-        self._rest = b""
+        self._rest = memoryview(b"")
         self._piece_bytes = PIECE_BYTES
         # octets for the socket that were taken from OpenSSL, and of which some are unsent
         self.unsent = memoryview(b"")
@@ -193,9 +193,10 @@ class TlsChannel:
         if self.phase is Phase.PLAIN:
             into[: len(octets)] = octets
             return len(octets)
-        if self._rest:
-            octets = memoryview(self._rest + bytes(octets))
-            self._rest = b""
+        is_kept = bool(self._rest)
+        if is_kept:
+            octets = memoryview(bytes(self._rest) + bytes(octets)) if octets else self._rest
+            self._rest = memoryview(b"")
         count = at = idle = 0
         while at < len(octets):
             piece = octets[at : at + self._piece_bytes]
@@ -209,9 +210,10 @@ class TlsChannel:
                 data = count - before
                 idle = max(0, idle + len(piece) - data - data // OVERHEAD_PART)
                 self._piece_bytes = min(PIECE_BYTES, self._piece_bytes + data)
-                if idle > self._piece_bytes:
+                if idle >= self._piece_bytes:
                     self._piece_bytes = LEAN_PIECE_BYTES
-                    self._rest = bytes(octets[at:])
+                    # copied once, and not again each time that a part is taken
+                    self._rest = octets[at:] if is_kept else memoryview(bytes(octets[at:]))
                     break
         return count
 
