@@ -2,7 +2,7 @@
 
 A host may open any number of connections. Connections and waiting requests are counted by host
 address, so that a host with many of them loses its own before other hosts lose any. With IPv6, a
-host usually has very many addresses, with their first 64 bits in common (`owner_of`).
+host usually has very many addresses, with their first 64 bits in common (`counted_host`).
 """
 
 from __future__ import annotations
@@ -15,16 +15,22 @@ T = TypeVar("T")
 
 
 _NETWORK_BYTES: Final = 8
+# Addresses that are counted one by one: link-local ones, and those that stand for IPv4 (RFC 6052).
+_SINGLE: Final = ("fe80:", "64:ff9b:")
 
 
-def owner_of(address: str) -> str:
-    """Return the name under which a peer's IP address is counted.
+def counted_host(address: str) -> str:
+    """Return the host, or IPv6 network, that a peer with this IP address is counted as.
 
-    This is the address itself, or the network of 64 bits of an IPv6 address that is not link-local.
+    A network has 64 bits, except for link-local addresses and those that stand for IPv4.
     """
-    if ":" not in address or address.startswith("fe80:"):
+    plain = address.partition("%")[0].lower()
+    if ":" not in plain or plain.startswith(_SINGLE):
         return address
-    octets = socket.inet_pton(socket.AF_INET6, address)
+    try:
+        octets = socket.inet_pton(socket.AF_INET6, plain)
+    except OSError:
+        return address
     network = octets[:_NETWORK_BYTES] + bytes(len(octets) - _NETWORK_BYTES)
     return f"{socket.inet_ntop(socket.AF_INET6, network)}/64"
 

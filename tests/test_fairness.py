@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from router.fairness import HostFairQueue, owner_of
+from router.fairness import HostFairQueue, counted_host
 
 
 def crowd_of(*members: str) -> HostFairQueue[str]:
@@ -80,8 +80,11 @@ def test_the_largest_is_the_one_with_most_whoever_comes_and_goes(
         ("2001:db8:1:2::", "2001:db8:1:2::/64"),
         ("::1", "::/64"),
         ("fe80::1%eth0", "fe80::1%eth0"),
-        ("fe80::2", "fe80::2"),
+        ("FE80::2", "FE80::2"),
+        ("64:ff9b::c000:207", "64:ff9b::c000:207"),
+        ("fd00::1%2", "fd00::/64"),
+        ("no:address", "no:address"),
     ],
 )
 def test_an_address_of_ipv6_counts_as_its_network(address: str, owner: str) -> None:
-    assert owner_of(address) == owner
+    assert counted_host(address) == owner

@@ -25,7 +25,7 @@ from hypercorn.trio.tcp_server import TCPServer
 from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.typing import ConnectionState
 
-from router.fairness import owner_of
+from router.fairness import counted_host
 from router.metrics.admission import Admission, Admitted
 from router.metrics.answers import (
     BUSY,
@@ -253,7 +253,7 @@ class HttpListener:
         """Serve one connection; the caller closes it."""
         try:
             host, port = stream.socket.getpeername()[:2]
-            owner = owner_of(host)
+            owner = counted_host(host)
         except OSError:
             # the client reset the connection before it was served
             return

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import structlog
 import trio
 
-from router.fairness import owner_of
+from router.fairness import counted_host
 from router.net.low_priority import LowPriorityTurns
 
 log = structlog.get_logger("router.listener")
@@ -38,8 +38,8 @@ GONE = frozenset(
         errno.EOPNOTSUPP,
     }
 )
-# How many connections of crowded hosts are closed at once, and how long accepting pauses then.
-# Together they are enough for three thousand a second.
+# How many connections of crowded hosts are closed at once, and how long accepting pauses when there
+# are no more.
 CLOSED_AT_ONCE = 4
 CROWD_PAUSE_S = 0.004
 # How long accepting pauses after such an error as in SHORTAGES. New connections wait in the backlog
@@ -123,7 +123,7 @@ async def _accept(
                 if accepted is not None:
                     stream = trio.SocketStream(trio.socket.from_stdlib_socket(accepted))
                     connections.start_soon(handle, stream, handler)
-                elif closed:
+                elif 0 < closed < CLOSED_AT_ONCE:
                     await trio.sleep(CROWD_PAUSE_S)
 
 
@@ -142,7 +142,7 @@ def _accept_next(
             if isinstance(error, BlockingIOError) or error.errno in GONE:
                 break
             raise
-        if low_priority is None or not low_priority.is_crowded(owner_of(address[0])):
+        if low_priority is None or not low_priority.is_crowded(counted_host(address[0])):
             return accepted, closed
         accepted.close()
         closed += 1

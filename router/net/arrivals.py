@@ -17,7 +17,7 @@ from typing import Final
 import structlog
 import trio
 
-from router.fairness import HostFairQueue, owner_of
+from router.fairness import HostFairQueue, counted_host
 from router.net.accepting import (
     GONE,
     SHORTAGES,
@@ -100,9 +100,9 @@ class WaitingConnections:
     def add(self, host: str, accepted: socket.socket) -> None:
         """Add a connection; if too many wait, refuse the oldest one from the host with the most.
 
-        Of a failing host, at most `CROWD` connections wait; the oldest are closed.
+        Of a slowed host, at most `CROWD` connections wait; the oldest are closed without an answer.
         """
-        if self._low_priority.failing_hosts.is_failing(host):
+        if self._low_priority.is_slowed(host):
             self._slow.add(host, accepted)
             self._some_slow.set()
             if self._slow.count(host) > CROWD:
@@ -200,7 +200,7 @@ def _accept_some(listener: socket.socket, arrivals: WaitingConnections) -> int:
             if error.errno not in GONE:
                 raise
         else:
-            arrivals.add(owner_of(address[0]), accepted)
+            arrivals.add(counted_host(address[0]), accepted)
     return 0
 
 

@@ -204,20 +204,24 @@ class _Plain:
             raise trio.TooSlowError
         with trio.fail_after(LONGEST_WAIT_S) as waiting:
             if not self.is_slowed(host):
-                is_right = await self._check(user, secret, waiting)
+                is_right, _ = await self._check(user, secret, waiting)
             else:
                 async with _SLOW_HASHING.slot(host):
-                    began = trio.current_time()
-                    is_right = await self._check(user, secret, waiting)
+                    is_right, took_s = await self._check(user, secret, waiting)
                     if not is_right:
-                        await trio.sleep(RESTS * (trio.current_time() - began))
+                        await trio.sleep(RESTS * took_s)
         return Step(user=user) if is_right else _FAILED
 
-    async def _check(self, user: str, secret: str, waiting: trio.CancelScope) -> bool:
-        """Return whether a password is right; `waiting` limits the time until this begins."""
+    async def _check(self, user: str, secret: str, waiting: trio.CancelScope) -> tuple[bool, float]:
+        """Return whether a password is right, and how many seconds that took to find out.
+
+        `waiting` limits the time until this begins.
+        """
         async with _HASHING.slot(self.host):
             waiting.deadline = math.inf
-            return await trio.to_thread.run_sync(_verify, self.users, user, secret)
+            began = trio.current_time()
+            is_right = await trio.to_thread.run_sync(_verify, self.users, user, secret)
+            return is_right, trio.current_time() - began
 
 
 def _user_and_password(response: bytes) -> tuple[str, str] | None:

@@ -18,7 +18,7 @@ import structlog
 from router.amqp.constants import Condition
 from router.errors import AmqpError, Scope
 from router.net.callouts import LONGEST_S, CalloutFailed, Callouts
-from router.net.endpoint_names import endpoint_owner
+from router.net.endpoint_names import endpoint_counted_host
 
 if TYPE_CHECKING:
     from router.engine.connection import Connection
@@ -50,7 +50,7 @@ class Authorization:
         scope = Scope.CONNECTION if action == OPEN else Scope.LINK
         wish = f"{_WHAT[action]} {address}".rstrip()
         user = connection.user or "anonymous"
-        host = endpoint_owner(connection.name)
+        host = endpoint_counted_host(connection.name)
         facts = {"connection": connection.number, "peer": connection.name, "action": action}
         facts |= {"plugin": self.plugin}
         try:

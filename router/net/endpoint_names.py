@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from router.fairness import owner_of
+from router.fairness import counted_host
 
 
 def endpoint_name(host: str, port: int) -> str:
@@ -15,6 +15,6 @@ def endpoint_host(name: str) -> str:
     return name.rpartition(":")[0].strip("[]")
 
 
-def endpoint_owner(name: str) -> str:
-    """Return under which name a peer is counted where hosts share something fairly."""
-    return owner_of(endpoint_host(name))
+def endpoint_counted_host(name: str) -> str:
+    """Return the host, or IPv6 network, that a peer is counted as."""
+    return counted_host(endpoint_host(name))

@@ -1,6 +1,6 @@
-"""Tell who fails most of the time: hosts with their connections, and peers with their requests.
+"""Tell which hosts' connections, and which peers' requests, mostly fail.
 
-They attack the router, or are misconfigured. They are served with even lower priority than others
+They are attackers, or misconfigured. They are served with even lower priority than others
 that are not open yet (docs/decisions/0126-slow-service-for-those-that-fail.md).
 """
 
@@ -23,9 +23,9 @@ SHARE: Final = 0.8
 HALF_LIFE_S: Final = 5.0
 # Hosts that are remembered, which are those that connected last.
 MOST_HOSTS: Final = 4096
-# A failed login counts as this many unopened connections: the router delays each by seconds, so
-# there are few.
-WEIGHT_OF_LOGIN: Final = 4
+# A failed login counts as this many unopened connections, besides its own connection: the router
+# delays each by seconds, so there are few.
+WEIGHT_OF_LOGIN: Final = 3
 # Minimum time between two warnings.
 WARN_EVERY_S: Final = 10.0
 
@@ -81,7 +81,7 @@ class FailingHosts:
         self._tries_of(host).tried(self._clock())
 
     def count_failed_login(self, host: str) -> None:
-        """Count a failed login, whose connection will end unopened."""
+        """Count a failed login; the end of its connection is counted besides."""
         self.count_unopened(host, WEIGHT_OF_LOGIN)
 
     def count_unopened(self, host: str, count: int = 1) -> None:

@@ -19,7 +19,7 @@ from router.net.accepting import accept_connections
 from router.net.authentication import Authenticator
 from router.net.connection_counters import ConnectionCounters
 from router.net.dialling import SocketAddress
-from router.net.endpoint_names import endpoint_name, endpoint_owner
+from router.net.endpoint_names import endpoint_counted_host, endpoint_name
 from router.net.endpoints import listener_settings
 from router.net.router_hub import RouterHub
 from router.net.router_pump import RouterPump
@@ -230,7 +230,7 @@ class AmqpListener(AmqpPort):
             # reset before it was served
             log.debug("connection lost before it was served", listener=self.listener.name)
             return
-        await self.hub.low_priority.step(endpoint_owner(name))
+        await self.hub.low_priority.begin(endpoint_counted_host(name))
         sock = socket.socket(fileno=stream.socket.detach())
         sock.setblocking(False)
         tls = self.tls

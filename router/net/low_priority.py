@@ -34,8 +34,10 @@ MANY_STEPS: Final = 16
 # Rest of all failing hosts after an ordinary step of one of them, while others are active. A
 # connection takes four to six such steps.
 REST_S: Final = 0.01
-# Steps of one failing host that wait. While others are active, no connection is begun beyond that.
+# The most connections of one failing host that wait to begin while others are active.
 CROWD: Final = 64
+# The queue of connections that wait to begin, so that they do not delay those that have begun.
+BEGIN: Final = "begin"
 
 # What a step counts as garbage, as a number of links that attach.
 CHURN_OF_A_STEP: Final = 2
@@ -66,8 +68,9 @@ class LowPriorityTurns:
         self._slow_steps: HostFairQueue[_Turn] = HostFairQueue()
         self._rests_until = float("-inf")
         self._accepts: deque[_Turn] = deque()
-        # set when anything waits, and when anything but a slow step does
+        # set when anything waits
         self._some_wait = trio.Event()
+        # set when anything but a slow step waits
         self._some_hurry = trio.Event()
         self._steps_since_accept = 0
         # the weight of the last turns
@@ -99,8 +102,12 @@ class LowPriorityTurns:
         return self.failing_hosts.is_failing(host) and self.others_are_active()
 
     def is_crowded(self, host: str) -> bool:
-        """Return whether a host fails, and so many of its steps wait that no more should."""
-        return self._slow_steps.count(f"{host} ") >= CROWD and self.others_are_active()
+        """Return whether a host fails, and so many of its connections wait that no more should."""
+        return self._slow_steps.count(f"{host} {BEGIN}") >= CROWD and self.others_are_active()
+
+    async def begin(self, host: str) -> None:
+        """Wait until a new connection from a host may begin, in a queue for these."""
+        await self.step(host, queue=BEGIN)
 
     async def accept(self) -> None:
         """Wait until a listener may accept a connection."""

@@ -77,6 +77,8 @@ class Pump:
         self._written = trio.Event()
         # whether the peer is given time to read our close and to close its side
         self._lingers = True
+        # whether most of the peer's requests fail; then any turn counts as a long one
+        self._mostly_fails = False
         # whether all of its links are resolved
         self._is_over = False
         # exception that was raised for this connection in another connection's turn
@@ -143,7 +145,7 @@ class Pump:
                 await self._wait_for_low_priority()
             if self.tls is not None and not connection.is_encrypted:
                 is_there = await self._shake_hands(self.tls)
-            elif not connection.took_long():
+            elif not (self._mostly_fails or connection.took_long()):
                 is_there = self._receive()
                 if not self._is_unopened:
                     hub.long_turns.short_turn_at = hub.turn.now

@@ -21,7 +21,7 @@ from router.core.forwarding.shedding import Shedder
 from router.core.routers.membership import Membership
 from router.engine.traffic import Traffic, traffic_of
 from router.net.connection_counters import ConnectionCounters
-from router.net.endpoint_names import endpoint_owner
+from router.net.endpoint_names import endpoint_counted_host
 from router.net.hub import Hub
 from router.net.low_priority import LowPriorityTurns
 from router.net.memory import Reclaimer
@@ -121,7 +121,7 @@ class RouterHub(Hub["RouterPump"]):
 
     async def wait_for_low_priority(self, connection: Connection) -> None:
         """Wait until a connection that is not open yet may take its next step."""
-        await self.low_priority.step(endpoint_owner(connection.name))
+        await self.low_priority.step(endpoint_counted_host(connection.name))
 
     def each_connection(self) -> Iterator[Connection]:
         """Yield each connection; connections may be added and removed meanwhile."""

@@ -22,7 +22,7 @@ from router.errors import AmqpError
 from router.net.authentication import Authenticator, Login
 from router.net.callouts import Attempt, CalloutFailed, time_left_s
 from router.net.connection_counters import ConnectionCounters
-from router.net.endpoint_names import endpoint_owner
+from router.net.endpoint_names import endpoint_counted_host
 from router.net.event_log import log_event
 from router.net.failing import RecentTries
 from router.net.own_logins import OwnLogin
@@ -132,12 +132,14 @@ class RouterPump(Pump):
             self._requests.tried(now)
         if isinstance(event, events.LinkRefused | TokenNotAccepted):
             self._requests.failed(now)
+            self._mostly_fails = self._requests.mostly_fail(now)
 
     async def _wait_for_long_turn(self) -> None:
         """Rest before a long turn if most of the peer's requests fail, and others are active."""
         low_priority = self._low_priority
-        if self._requests.mostly_fail(self.hub.clock()) and low_priority.others_are_active():
-            host = endpoint_owner(self.connection.name)
+        self._mostly_fails = self._requests.mostly_fail(self.hub.clock())
+        if self._mostly_fails and low_priority.others_are_active():
+            host = endpoint_counted_host(self.connection.name)
             await low_priority.step(host, LONG_TURN_STEPS, "requests", fails=True)
 
     def _tick(self) -> None:
@@ -189,7 +191,7 @@ class RouterPump(Pump):
         """
         connection = self.connection
         assert self.authenticator is not None
-        host, failed = endpoint_owner(connection.name), self.authenticator.failed
+        host, failed = endpoint_counted_host(connection.name), self.authenticator.failed
         try:
             if isinstance(event, events.SaslInitReceived):
                 failed.check(host)
@@ -236,7 +238,7 @@ class RouterPump(Pump):
     def _begin_login(self, authenticator: Authenticator, event: events.SaslInitReceived) -> Login:
         """Return a login for a peer's SASL init, by the plugin or by the router itself."""
         connection = self.connection
-        host, external_user = endpoint_owner(connection.name), connection.external_user
+        host, external_user = endpoint_counted_host(connection.name), connection.external_user
         plugin = authenticator.plugin
         self._is_plugin_login = authenticator.is_left_to_plugin(event.mechanism)
         if plugin is None or not self._is_plugin_login:
@@ -256,7 +258,9 @@ class RouterPump(Pump):
         """Count and log that the peer has failed to authenticate."""
         if self.counters is not None:
             self.counters.unauthenticated += 1
-        self._low_priority.failing_hosts.count_failed_login(endpoint_owner(self.connection.name))
+        self._low_priority.failing_hosts.count_failed_login(
+            endpoint_counted_host(self.connection.name)
+        )
         authentication_log.warning(
             "authentication failed",
             connection=self.number,
@@ -266,6 +270,7 @@ class RouterPump(Pump):
 
     def _callout_failed(self, problem: CalloutFailed) -> None:
         """End a login that a plugin could not decide; it is not counted as a failed one."""
+        self.was_turned_away = True
         authentication_log.warning(
             "authentication callout failed",
             connection=self.number,

@@ -14,7 +14,7 @@ from router.amqp.constants import Condition
 from router.engine.events import ConnectionOpened
 from router.errors import AmqpError
 from router.fairness import HostFairQueue
-from router.net.endpoint_names import endpoint_owner
+from router.net.endpoint_names import endpoint_counted_host
 from router.net.failing import FailingHosts
 from router.net.router_pump import RouterPump
 
@@ -32,30 +32,30 @@ _CLOSED: Final = AmqpError(
 class UnopenedConnections:
     """Connections of one listener that are not open yet, grouped by host."""
 
-    _hosts: FailingHosts
+    _failing_hosts: FailingHosts
     _pumps: HostFairQueue[RouterPump] = attrs.field(factory=HostFairQueue, init=False)
 
     def watch(self, pump: RouterPump) -> None:
-        """Track a connection until it is open or forgotten."""
+        """Track a connection until it is open or has ended."""
 
         def heard(event: object) -> None:
             if isinstance(event, ConnectionOpened):
-                self._hosts.count_opened(self._discard(pump)[0])
+                self._failing_hosts.count_opened(self._discard(pump)[0])
 
         pump.observer = heard
-        self._pumps.add(endpoint_owner(pump.connection.name), pump)
+        self._pumps.add(endpoint_counted_host(pump.connection.name), pump)
 
     def ended(self, pump: RouterPump) -> None:
-        """Stop tracking a connection that has ended, opened or not."""
+        """Stop tracking a connection that has ended or is about to be closed, opened or not."""
         host, was_tracked = self._discard(pump)
         if was_tracked and not pump.was_turned_away:
-            self._hosts.count_unopened(host)
+            self._failing_hosts.count_unopened(host)
 
     def _discard(self, pump: RouterPump) -> tuple[str, bool]:
         """Stop tracking a connection; return its host, and whether it was tracked."""
         # break the cycle: the observer refers to the pump
         pump.observer = None
-        host = endpoint_owner(pump.connection.name)
+        host = endpoint_counted_host(pump.connection.name)
         return host, self._pumps.discard(host, pump)
 
     def make_room(self) -> None:
@@ -68,5 +68,6 @@ class UnopenedConnections:
             connection = pump.connection
             if connection.turn.now - connection.started_at < GRACE_S:
                 return
+            pump.was_turned_away = True
             self.ended(pump)
             pump.give_up(_CLOSED)

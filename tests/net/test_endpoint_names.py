@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from router.net.endpoint_names import endpoint_host, endpoint_name, endpoint_owner
+from router.net.endpoint_names import endpoint_counted_host, endpoint_host, endpoint_name
 
 
 def test_names_of_ipv6_are_in_brackets() -> None:
@@ -13,5 +13,5 @@ def test_names_of_ipv6_are_in_brackets() -> None:
 
 
 def test_a_peer_counts_as_its_host_or_network() -> None:
-    assert endpoint_owner("192.0.2.7:40000") == "192.0.2.7"
-    assert endpoint_owner("[2001:db8::7]:40000") == "2001:db8::/64"
+    assert endpoint_counted_host("192.0.2.7:40000") == "192.0.2.7"
+    assert endpoint_counted_host("[2001:db8::7]:40000") == "2001:db8::/64"

@@ -316,12 +316,21 @@ async def test_a_rest_is_cut_when_the_others_pause(autojump_clock: MockClock) ->
         assert some.rests()[0] < REST_S
 
 
-async def test_a_failing_host_with_many_steps_is_crowded(autojump_clock: MockClock) -> None:
+async def test_a_failing_host_is_crowded_if_many_of_its_connections_wait_to_begin(
+    autojump_clock: MockClock,
+) -> None:
     async with failing() as some:
-        await some.ask("g", 2 * CROWD)
-        await some.ask("f", CROWD - 1)
+
+        async def begin(host: str, count: int) -> None:
+            for _ in range(count):
+                some.nursery.start_soon(some.turns.begin, host)
+            await wait_all_tasks_blocked()
+
+        await some.ask("f", 2 * CROWD)
+        await begin("g", 2 * CROWD)
+        await begin("f", CROWD - 1)
         assert not some.turns.is_crowded("f")
-        await some.ask("f")
+        await begin("f", 1)
         assert some.turns.is_crowded("f")
         assert not some.turns.is_crowded("g")
         some.others_are_active = False

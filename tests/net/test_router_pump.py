@@ -56,8 +56,11 @@ async def test_a_link_that_is_refused_is_not_said_to_be_attached() -> None:
     assert line["link"] == "sender-0"
 
 
+@pytest.mark.parametrize("at_once", [1, 4 * MANY])
 @pytest.mark.parametrize("is_refused", [True, False])
-async def test_a_peer_whose_links_are_refused_rests_before_long_turns(is_refused: bool) -> None:
+async def test_a_peer_whose_links_are_refused_rests_before_its_turns(
+    is_refused: bool, at_once: int
+) -> None:
     """Others are active all the time."""
     rests: list[tuple[str, bool]] = []
     address = "" if is_refused else "q"
@@ -75,9 +78,10 @@ async def test_a_peer_whose_links_are_refused_rests_before_long_turns(is_refused
         await peer.begin()
         hub.low_priority.others_are_active = lambda: True
         hub.low_priority.step = watched  # type: ignore[method-assign]
-        await peer.say(*links)
-        for _ in links:
-            await peer.hear_until(Attach)
+        for begin in range(0, len(links), at_once):
+            await peer.say(*links[begin : begin + at_once])
+            for _ in range(at_once):
+                await peer.hear_until(Attach)
     resting = [each for each in rests if each[1]]
     if is_refused:
         # there are eight attaches in each turn, and the first 32 are too few to tell

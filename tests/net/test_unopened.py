@@ -76,6 +76,16 @@ async def test_half_of_sasl_is_not_opened(unopened: UnopenedConnections, hosts: 
         await running.until_empty()
         # behind the mechanisms nothing came
         assert len(await peer.rest()) < 100
+    # that the router needed its descriptor is not its fault
+    assert hosts.told == []
+
+
+async def test_who_leaves_before_the_open_is_a_failure(
+    unopened: UnopenedConnections, hosts: Counted
+) -> None:
+    async with running_node() as running, AsyncExitStack() as stack:
+        peer = await entered(stack, running, "127.0.0.2", unopened)
+        unopened.ended(await running.pump_of(peer))
     assert hosts.told == ["127.0.0.2 unopened 1"]
 
 

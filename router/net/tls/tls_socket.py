@@ -7,7 +7,7 @@ from typing import Final
 
 import trio
 
-from router.net.endpoint_names import endpoint_owner
+from router.net.endpoint_names import endpoint_counted_host
 from router.net.fair_limiter import FairLimiter
 from router.net.threads import stand_back
 from router.net.tls.channel import (
@@ -97,7 +97,7 @@ class TlsSocket:
 
         Hosts take turns, so that one with very many handshakes keeps no other out.
         """
-        async with HANDSHAKES.slot(endpoint_owner(peer)):
+        async with HANDSHAKES.slot(endpoint_counted_host(peer)):
             return await trio.to_thread.run_sync(self._shake_hands_apart, flight)
 
     def _shake_hands_apart(self, flight: Flight) -> bytes:

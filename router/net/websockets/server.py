@@ -15,7 +15,7 @@ from trio_websocket import ConnectionClosed, WebSocketRequest
 from router.config.listeners import ListenerSettings
 from router.engine.connection import Connection
 from router.net.accepting import are_descriptors_short
-from router.net.endpoint_names import endpoint_name, endpoint_owner
+from router.net.endpoint_names import endpoint_counted_host, endpoint_name
 from router.net.listeners import AmqpPort
 from router.net.router_hub import RouterHub
 from router.net.router_pump import RouterPump
@@ -42,9 +42,10 @@ ANSWER_S: Final = 5.0
 # received, or from their end, costs as much as these.
 WEB_SOCKET_STEPS: Final = 8
 READ_STEPS: Final = 4
-# Each host has a queue for these steps, so that a crowd of requests delays no other connection of
-# its host.
-QUEUE: Final = "WebSocket"
+# Each host has queues for these steps, so that a crowd of requests delays neither other connections
+# of the host nor WebSockets that are open already.
+QUEUE: Final = "WebSocket requests"
+READS: Final = "WebSockets"
 # How long a client may take to close a connection whose request is refused.
 LINGER_S: Final = 1.0
 _HOST: Final = re.compile(rb"\nhost[ \t]*:([^\r\n]*)", re.IGNORECASE)
@@ -103,7 +104,7 @@ class WebSocketPort(AmqpPort):
     async def _serve(
         self, octets: OctetStream, handshake: HandshakeStream, head: bytes, name: str
     ) -> None:
-        host, is_accepted = endpoint_owner(name), False
+        host = endpoint_counted_host(name)
         try:
             with trio.move_on_after(ANSWER_S) as answering:
                 sock = octets.transport_stream if isinstance(octets, trio.SSLStream) else octets
@@ -118,8 +119,9 @@ class WebSocketPort(AmqpPort):
                     web_socket = server_web_socket(handshake)
                     nursery.start_soon(web_socket.read)
                     connection = await self._accepted(web_socket, head, name)
-                    if connection is not None:
-                        is_accepted = True
+                    if connection is None:
+                        self.hub.low_priority.failing_hosts.count_unopened(host)
+                    else:
                         answering.deadline = math.inf
                         handshake.wait_for_turn = partial(
                             self._wait_for_turn, handshake, connection, host
@@ -132,8 +134,6 @@ class WebSocketPort(AmqpPort):
             # As in `run_guarded`: a failure of ours, or of a library, ends this connection alone.
             log.exception("WebSocket failed", listener=self.listener.name, peer=name)
         finally:
-            if not is_accepted:
-                self.hub.low_priority.failing_hosts.count_unopened(host)
             await trio.aclose_forcefully(octets)
 
     async def _wait_for_turn(
@@ -143,7 +143,7 @@ class WebSocketPort(AmqpPort):
         if connection.is_open():
             handshake.wait_for_turn = None
         else:
-            await self.hub.low_priority.step(host, READ_STEPS, QUEUE)
+            await self.hub.low_priority.step(host, READ_STEPS, READS)
 
     async def _accepted(self, web_socket: WebSocket, head: bytes, name: str) -> Connection | None:
         """Answer a client's request; return its new connection if the WebSocket is open."""
