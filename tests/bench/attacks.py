@@ -127,9 +127,9 @@ def command(label: str, line: str, certificate: str) -> Iterator[Target]:
 
 
 @contextmanager
-def attack(kind: str, port: int) -> Iterator[list[float]]:
+def attack(kind: str, port: int, *options: str) -> Iterator[list[float]]:
     """Attack a port until the block ends; then the list has the attacks in each second."""
-    words = [sys.executable, "-P", str(HERE / "attackers.py"), kind, str(port)]
+    words = [sys.executable, "-P", str(HERE / "attackers.py"), kind, str(port), *options]
     rate: list[float] = []
     with subprocess.Popen(
         words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -146,7 +146,9 @@ def attack(kind: str, port: int) -> Iterator[list[float]]:
             process.kill()
 
 
-def seen(program: Path, target: Target, count: int, kind: str = "", port: int = 0) -> Seen:
+def seen(
+    program: Path, target: Target, count: int, kind: str = "", port: int = 0, *options: str
+) -> Seen:
     """Let a client send messages through a router, while something attacks a port, if any."""
     system = target.system
     words = [*system.arguments(), "--count", str(count), "--credit", "1", "--inflight", "1"]
@@ -154,7 +156,7 @@ def seen(program: Path, target: Target, count: int, kind: str = "", port: int = 
         found = generator.run(program, words)
         return Seen(found["p50_us"], found["p99_us"])
     before = machine.resident_bytes(system.pid)
-    with attack(kind, port) as rate:
+    with attack(kind, port, *options) as rate:
         found = generator.run(program, words)
         growth = machine.resident_bytes(system.pid) - before
     return Seen(found["p50_us"], found["p99_us"], rate[0], growth)
@@ -178,6 +180,11 @@ def main() -> None:
     parser.add_argument("--kind", action="append", choices=KINDS, help="only these attacks")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--messages", type=int, default=MESSAGES)
+    parser.add_argument(
+        "--busy",
+        action="store_true",
+        help="other programs use the processors, too: attackers compete for them with everybody",
+    )
     parser.add_argument("--write-docs", type=Path, metavar="PAGE")
     given = parser.parse_args()
     kinds = given.kind or KINDS
@@ -223,6 +230,7 @@ def measure(
 ) -> list[list[str]]:
     """Return the rows of a table: one without an attack, and one for each attack."""
     count, repeats = given.messages, given.repeats
+    options = [] if given.busy else ["--yield"]
     alone = median([seen(program, target, count) for _ in range(repeats)])
     rows = [["none", f"{alone.p50_us:.0f}", f"{alone.p99_us:.0f}", *["-"] * 4]]
     for kind in kinds:
@@ -230,8 +238,8 @@ def measure(
             continue
         beside, hit = [], []
         for _ in range(repeats):
-            beside.append(seen(program, target, count, kind, control.port(kind)))
-            hit.append(seen(program, target, count, kind, target.port(kind)))
+            beside.append(seen(program, target, count, kind, control.port(kind), *options))
+            hit.append(seen(program, target, count, kind, target.port(kind), *options))
         one, other = median(hit), median(beside)
         print(kind, one, other, file=sys.stderr, flush=True)
         ratio = one.p99_us / alone.p99_us

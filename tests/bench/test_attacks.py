@@ -19,8 +19,16 @@ def test_a_report_has_every_attack(tmp_path: Path) -> None:
     )
     folder = Path(sys.executable).parent
     command = [sys.executable, "-P", str(BENCH), "--trioute", f"tried={folder}"]
-    command += ["--repeats", "1", "--messages", "300", "--write-docs", str(page)]
-    subprocess.run(command, check=True, capture_output=True, timeout=240, stdin=subprocess.DEVNULL)
+    command += ["--repeats", "1", "--messages", "300", "--busy", "--write-docs", str(page)]
+    ended = subprocess.run(
+        command,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        stdin=subprocess.DEVNULL,
+    )
+    assert ended.returncode == 0, ended.stderr
     text = page.read_text(encoding="utf-8")
     rows = [line.split("|") for line in text.splitlines() if line.startswith("| ")]
     measured = {cells[1].strip(): cells for cells in rows[2:]}
