@@ -128,6 +128,8 @@ class TlsChannel:
         self.is_ended = False
         # octets that were received, and are left to the next call of `receive`
         self._rest = memoryview(b"")
+        # octets without data since the last pause or since data outweighed them
+        self._idle = 0
         self._piece_bytes = PIECE_BYTES
         # octets for the socket that were taken from OpenSSL, and of which some are unsent
         self.unsent = memoryview(b"")
@@ -197,7 +199,7 @@ class TlsChannel:
         if is_kept:
             octets = memoryview(bytes(self._rest) + bytes(octets)) if octets else self._rest
             self._rest = memoryview(b"")
-        count = at = idle = 0
+        count = at = 0
         while at < len(octets):
             piece = octets[at : at + self._piece_bytes]
             at += len(piece)
@@ -208,9 +210,10 @@ class TlsChannel:
                 before = count
                 count = self._decrypt(into, count)
                 data = count - before
-                idle = max(0, idle + len(piece) - data - data // OVERHEAD_PART)
+                self._idle = max(0, self._idle + len(piece) - data - data // OVERHEAD_PART)
                 self._piece_bytes = min(PIECE_BYTES, self._piece_bytes + data)
-                if idle >= self._piece_bytes:
+                if self._idle >= self._piece_bytes:
+                    self._idle = 0
                     self._piece_bytes = LEAN_PIECE_BYTES
                     # copied once, and not again each time that a part is taken
                     self._rest = octets[at:] if is_kept else memoryview(bytes(octets[at:]))
