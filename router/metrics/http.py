@@ -253,7 +253,7 @@ class HttpListener:
         """Serve one connection; the caller closes it."""
         try:
             host, port = stream.socket.getpeername()[:2]
-            owner = counted_host(host)
+            counted = counted_host(host)
         except OSError:
             # the client reset the connection before it was served
             return
@@ -263,7 +263,7 @@ class HttpListener:
         if tls is not None:
             octets = secured = tls.stream(stream)
             reader = TlsReader(secured)
-        head = await self._half_requests.read(reader, IDLE_S, owner)
+        head = await self._half_requests.read(reader, IDLE_S, counted)
         if isinstance(reader, TlsReader) and reader.error is not None and tls is not None:
             self._log_refused(host, port, f"TLS failed: {tls.reason_of(reader.error)}")
             await reader.refuse(reader.error)
@@ -284,7 +284,7 @@ class HttpListener:
             self._web_sockets.take_over(stream, octets, head.octets, head.behind)
             return
         ticket = self._app.ticket()
-        admitted = await self._admissions[head.kind].enter(owner)
+        admitted = await self._admissions[head.kind].enter(counted)
         if admitted is None:
             self._warn(head.kind)
             await say_at_once(octets, BUSY, head.is_head)

@@ -132,7 +132,7 @@ async def test_other_failures_are_not_hidden(monkeypatch: pytest.MonkeyPatch) ->
 
 
 class Turns(LowPriorityTurns):
-    """Turns in which whoever is accepted may be so at once, and only one host is crowded."""
+    """Turns that let listeners accept at once, and of which only one host is crowded."""
 
     def __init__(self) -> None:
         super().__init__(trio.current_time)

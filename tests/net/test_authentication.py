@@ -219,6 +219,7 @@ async def test_slowed_hosts_rest_after_each_wrong_password(
 
     async def hash_for_a_second(*_: object) -> bool:
         begun.append(trio.current_time())
+        # a second of the mock clock, which jumps
         await trio.sleep(1)
         return is_right
 
