@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, TypeAlias
 
 import attrs
@@ -52,6 +53,7 @@ def default_of(field: Field, settings: object) -> object:
     return factory(settings) if getattr(default, "takes_self", False) else factory()
 
 
+@cache
 def file_name(name: str) -> str:
     """Return the name of an attribute in the file: `max_frame_size` is maxFrameSize."""
     first, *rest = name.split("_")

@@ -25,6 +25,13 @@ T = TypeVar("T", bound=attrs.AttrsInstance)
 # A function that cattrs calls with a value and its type, to read the value.
 Hook = Callable[[object, type], object]
 
+_SECRETS: Final = frozenset(
+    (entity.name, file_name(field.name))
+    for entity in ENTITIES
+    for field in attrs.fields(entity.settings)
+    if setting_of(field).kind.secret
+)
+
 
 @attrs.frozen
 class Structured:
@@ -64,12 +71,7 @@ def structure(data: Mapping[str, object]) -> Structured:
 
 def is_secret(path: Path) -> bool:
     """Return whether `path` leads to a value that must not be shown."""
-    names = [part for part in path if isinstance(part, str)]
-    return any(
-        [entity.name, file_name(field.name)] == names and setting_of(field).kind.secret
-        for entity in ENTITIES
-        for field in attrs.fields(entity.settings)
-    )
+    return tuple(part for part in path if isinstance(part, str)) in _SECRETS
 
 
 def _build_converter(file_format: FileFormat[T]) -> Converter:

@@ -15,7 +15,8 @@ from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
 import attrs
-from proton import Condition, Delivery, Endpoint, Handler, Link, Message, symbol
+from proton import Condition, Delivery, Endpoint, Event, Handler, Link, Message, symbol
+from proton.handlers import IOHandler
 from proton.reactor import ApplicationEvent, Container, EventInjector
 
 PATIENCE_S = 60.0
@@ -39,6 +40,17 @@ def state_of(holds: Callable[[], Any]) -> str:
     return f": {owner.state()}" if isinstance(owner, Telling) else ""
 
 
+class _Sockets(IOHandler):
+    """Handler of sockets that ignores a timer of one that was closed in the same round.
+
+    Proton raises AttributeError for it, and again in each later round.
+    """
+
+    def on_selectable_expired(self, event: Event) -> None:
+        if event.selectable._transport is not None:
+            super().on_selectable_expired(event)
+
+
 class ProtonPeers:
     """Proton container whose connections each have a container-id of their own.
 
@@ -47,7 +59,7 @@ class ProtonPeers:
 
     def __init__(self, patience_s: float = PATIENCE_S) -> None:
         self.patience_s = patience_s
-        self.container = Container()
+        self.container = Container(global_handler=_Sockets())
         self.container.timeout = _STEP_S
         self.container.start()
         # Keeps the container going while it has no connection.
