@@ -18,15 +18,18 @@ from typing import Any, ClassVar, TypeVar, cast
 import attrs
 
 from router.amqp.constants import DESCRIBED, Condition, Descriptor, FormatCode
-from router.amqp.decode import DEFAULT_LIMITS, Limits, decode_value
+from router.amqp.decode import decode_value
 from router.amqp.encode import WRITERS, encode_value, write_list
 from router.amqp.octets import Buffer
+from router.amqp.reader import DEFAULT_LIMITS, Limits
 from router.amqp.scalars import Writer
 from router.amqp.types import Array, Described, Symbol, ULong, Value
 from router.amqp.walking import malformed
 from router.errors import AmqpError
 
 Read = Callable[[object, str], Any]
+
+_NULL = int(FormatCode.NULL)
 
 
 @attrs.frozen
@@ -97,7 +100,7 @@ class Field:
         if value is None or (self.multiple and not value):
             if self.mandatory:
                 raise ValueError(f"{where} is mandatory")
-            buffer.append(FormatCode.NULL)
+            buffer.append(_NULL)
         elif self.multiple:
             if isinstance(value, str):
                 raise TypeError(f"{where} must be a sequence of values, not a single value")
@@ -165,12 +168,20 @@ def composite(
 
 def _writer(cls: type[Composite]) -> Writer:
     start = bytes((DESCRIBED,)) + encode_value(ULong(cls.CODE))
-    rows = list(zip(cls.FIELDS, cls.PLACES, strict=True))
+    # most fields of most composites are null
+    rows = [
+        (field.name, field, not field.mandatory, where)
+        for field, where in zip(cls.FIELDS, cls.PLACES, strict=True)
+    ]
 
     def write(buffer: bytearray, value: Composite) -> None:
         body = bytearray()
-        for field, where in rows:
-            field.write(body, getattr(value, field.name), where)
+        for name, field, may_be_null, where in rows:
+            item = getattr(value, name)
+            if item is None and may_be_null:
+                body.append(_NULL)
+            else:
+                field.write(body, item, where)
         buffer += start
         write_list(buffer, len(rows), body)
 
@@ -223,10 +234,12 @@ def composite_from(value: object, where: str) -> Composite:
     if len(items) > len(fields):
         raise malformed(f"{cls.NAME} has {len(items)} fields; at most {len(fields)} are allowed")
     items = items + [None] * (len(fields) - len(items))
+    # attrs sets the defaults of the other fields
     return cls(
         **{
             field.name: field.read(item, place)
             for field, item, place in zip(fields, items, cls.PLACES, strict=True)
+            if item is not None or field.mandatory
         }
     )
 

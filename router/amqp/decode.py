@@ -22,11 +22,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
-import attrs
-
 from router.amqp.constants import DESCRIBED, FormatCode
 from router.amqp.encode import encode_value
 from router.amqp.octets import Buffer
+from router.amqp.reader import DEFAULT_LIMITS, SIZES, Keep, Limits, Reader
 from router.amqp.types import (
     Array,
     Byte,
@@ -53,26 +52,7 @@ from router.amqp.walking import Walk, malformed, too_large
 
 T = TypeVar("T")
 
-Keep = Callable[[bytes], object]
-"""Function that makes, from the octets of a map, the object that stands for it."""
-
-
-@attrs.frozen
-class Limits:
-    """Limits on what one call of `decode_value` may build.
-
-    The deepest values that real peers send (a source's filter in an attach, a management reply's
-    rows) nest less than ten deep. The number of values is limited because each may take a hundred
-    octets of memory, even if it has only one octet on the wire.
-    """
-
-    max_depth: int = 32
-    """Maximum depth of nested lists, maps, arrays and descriptors."""
-    max_items: int = 262_144
-    """Maximum number of values, including those inside other values."""
-
-
-DEFAULT_LIMITS = Limits()
+_NULL = int(FormatCode.NULL)
 
 
 def decode_value(
@@ -89,8 +69,8 @@ def decode_value(
     AmqpError with amqp:decode-error if the octets are not a value, and with
     amqp:resource-limit-exceeded if the value exceeds `limits`.
     """
-    reader = _Reader(data, at, len(data) if end is None else end, limits, keep)
-    value = _read_value(reader)
+    reader = Reader(data, at, len(data) if end is None else end, limits, keep)
+    value = read_value(reader)
     return value, reader.at
 
 
@@ -101,10 +81,10 @@ def decode_values(
 
     Raises AmqpError as `decode_value` does.
     """
-    reader = _Reader(data, at, len(data) if end is None else end, limits)
+    reader = Reader(data, at, len(data) if end is None else end, limits)
     values = []
     while reader.at < reader.end:
-        values.append(_read_value(reader))
+        values.append(read_value(reader))
     return values
 
 
@@ -116,12 +96,12 @@ def skip_value(
     Only the size of a list, map or array is checked, not its content. Raises AmqpError as
     `decode_value` does.
     """
-    reader = _Reader(data, at, len(data) if end is None else end, limits)
+    reader = Reader(data, at, len(data) if end is None else end, limits)
     _skip_value(reader)
     return reader.at
 
 
-def _skip_value(reader: _Reader) -> None:
+def _skip_value(reader: Reader) -> None:
     code = reader.data[reader.take(1)]
     descriptors = 0
     while code == DESCRIBED:
@@ -137,52 +117,15 @@ def _skip_value(reader: _Reader) -> None:
         reader.take(_LEAST_WIDTHS[category])
     else:
         # The even categories have a size of one octet, the odd ones of four.
-        size = _SIZE[4 if category & 1 else 1]
+        size = SIZES[4 if category & 1 else 1]
         reader.take(size.unpack_from(reader.data, reader.take(size.size))[0])
 
 
-class _Reader:
-    """Position in the octets being decoded, and how many more values and levels may follow."""
-
-    __slots__ = ("at", "data", "depth_left", "end", "items_left", "keep")
-
-    def __init__(
-        self, data: Buffer, at: int, end: int, limits: Limits, keep: Keep | None = None
-    ) -> None:
-        if not 0 <= at <= end <= len(data):
-            raise malformed(f"octets {at} to {end} are not within the given {len(data)}")
-        self.data = data
-        self.at = at
-        self.end = end
-        self.depth_left = limits.max_depth
-        self.items_left = limits.max_items
-        self.keep = keep
-
-    def take(self, count: int) -> int:
-        """Step over `count` octets and return where they begin."""
-        at = self.at
-        if count > self.end - at:
-            raise malformed(f"{count} more octets are needed; {self.end - at} are left")
-        self.at = at + count
-        return at
-
-    def descend(self) -> None:
-        """Enter a nested value; the caller adds one to `depth_left` when the value ends."""
-        self.depth_left -= 1
-        if self.depth_left < 0:
-            raise too_large("values are nested too deeply")
-
-    def spend(self, count: int) -> None:
-        """Deduct `count` from the number of values that may still be read."""
-        self.items_left -= count
-        if self.items_left < 0:
-            raise too_large("one value contains too many values")
+ReadValue = Callable[[Reader], Value]
 
 
-_ReadValue = Callable[[_Reader], Value]
-
-
-def _read_value(reader: _Reader) -> Value:
+def read_value(reader: Reader) -> Value:
+    """Read the next value; raise AmqpError as `decode_value` does."""
     at = reader.at
     if at >= reader.end:
         raise malformed("the octets end where a value should begin")
@@ -197,18 +140,18 @@ def _read_value(reader: _Reader) -> Value:
     return read(reader)
 
 
-def _constant(value: object) -> _ReadValue:
-    def read(_reader: _Reader) -> Value:
+def _constant(value: object) -> ReadValue:
+    def read(_reader: Reader) -> Value:
         return value
 
     return read
 
 
-def _fixed(layout: str, wrap: Callable[[T], object]) -> _ReadValue:
+def _fixed(layout: str, wrap: Callable[[T], object]) -> ReadValue:
     packed = struct.Struct(layout)
     unpack_from, width = packed.unpack_from, packed.size
 
-    def read(reader: _Reader) -> Value:
+    def read(reader: Reader) -> Value:
         return wrap(unpack_from(reader.data, reader.take(width))[0])
 
     return read
@@ -239,14 +182,10 @@ def _uuid(octets: bytes) -> uuid.UUID:
     return uuid.UUID(bytes=octets)
 
 
-_SIZE = {1: struct.Struct(">B"), 4: struct.Struct(">I")}
-_SIZE_COUNT = {1: struct.Struct(">BB"), 4: struct.Struct(">II")}
+def _variable(width: int, wrap: Callable[[Buffer], object]) -> ReadValue:
+    unpack_from = SIZES[width].unpack_from
 
-
-def _variable(width: int, wrap: Callable[[Buffer], object]) -> _ReadValue:
-    unpack_from = _SIZE[width].unpack_from
-
-    def read(reader: _Reader) -> Value:
+    def read(reader: Reader) -> Value:
         size = unpack_from(reader.data, reader.take(width))[0]
         at = reader.take(size)
         return wrap(reader.data[at : at + size])
@@ -268,46 +207,31 @@ def _symbol(octets: Buffer) -> Symbol:
         raise malformed("a symbol is not ASCII") from None
 
 
-def _read_described(reader: _Reader) -> Described:
+def _read_described(reader: Reader) -> Described:
     reader.descend()
-    descriptor = _read_value(reader)
-    value = _read_value(reader)
+    descriptor = read_value(reader)
+    value = read_value(reader)
     reader.depth_left += 1
     return Described(descriptor, value)
 
 
-def _compound(width: int, read_items: Callable[[_Reader, int], object]) -> _ReadValue:
+def _compound(width: int, read_items: Callable[[Reader, int], object]) -> ReadValue:
     """Return a function that reads a list or map with a size and count of `width` octets each."""
-    unpack_from = _SIZE_COUNT[width].unpack_from
 
-    def read(reader: _Reader) -> Value:
-        size, count = unpack_from(reader.data, reader.take(2 * width))
-        # The size counts the octets of the count as well.
-        outer_end = reader.end
-        reader.end = reader.at + size - width
-        if size < width or reader.end > outer_end:
-            raise malformed(
-                f"a list, map or array has the size {size}; "
-                f"{outer_end - reader.at + width} octets are left"
-            )
-        reader.descend()
+    def read(reader: Reader) -> Value:
+        outer_end, count = reader.enter(width)
         value = read_items(reader, count)
-        if reader.at != reader.end:
-            raise malformed(
-                f"{reader.end - reader.at} octets are left over after the {count} items of a value"
-            )
-        reader.depth_left += 1
-        reader.end = outer_end
+        reader.leave(outer_end, count)
         return value
 
     return read
 
 
-def _map(width: int) -> _ReadValue:
-    """Return a function that decodes a map or, if `_Reader.keep` is set, keeps it encoded."""
+def _map(width: int) -> ReadValue:
+    """Return a function that decodes a map or, if `Reader.keep` is set, keeps it encoded."""
     build = _compound(width, _read_map_items)
 
-    def read(reader: _Reader) -> Value:
+    def read(reader: Reader) -> Value:
         if reader.keep is None:
             return build(reader)
         start = reader.at - 1
@@ -320,10 +244,20 @@ def _map(width: int) -> _ReadValue:
     return read
 
 
-def _read_list_items(reader: _Reader, count: int) -> list[Value]:
-    if count > reader.end - reader.at:
-        raise malformed(f"a list or map has {count} items in {reader.end - reader.at} octets")
-    return [_read_value(reader) for _ in range(count)]
+def _read_list_items(reader: Reader, count: int) -> list[Value]:
+    reader.check_count(count)
+    data, end = reader.data, reader.end
+    items: list[Value] = []
+    for _ in range(count):
+        at = reader.at
+        if at < end and data[at] == _NULL:
+            # most fields of most frames, so without a call
+            reader.at = at + 1
+            reader.spend(1)
+            items.append(None)
+        else:
+            items.append(read_value(reader))
+    return items
 
 
 # Python mixes a secret into the hashes of text and octets, and at most a few numbers of 64 bits
@@ -334,7 +268,7 @@ _DICT_KEYS = frozenset(
 )
 
 
-def _read_map_items(reader: _Reader, count: int) -> ValueMap | Map:
+def _read_map_items(reader: Reader, count: int) -> ValueMap | Map:
     if count % 2:
         raise malformed("a map has a key without a value")
     items = _read_list_items(reader, count)
@@ -349,12 +283,21 @@ def _read_map_items(reader: _Reader, count: int) -> ValueMap | Map:
     return Map(tuple(zip(keys, values, strict=True)))
 
 
-def _read_array_items(reader: _Reader, count: int) -> Array:
+def _read_array_items(reader: Reader, count: int) -> Array:
+    read, element, descriptors = read_array_head(reader, count)
+    return Array([read(reader) for _ in range(count)], element, descriptors)
+
+
+def read_array_head(reader: Reader, count: int) -> tuple[ReadValue, type, list[Value]]:
+    """Read what comes before the items: their descriptors and the format code that they share.
+
+    Return the function that reads an item, the class of the items, and the descriptors.
+    """
     descriptors = []
     code = reader.data[reader.take(1)]
     while code == DESCRIBED:
         reader.descend()
-        descriptors.append(_read_value(reader))
+        descriptors.append(read_value(reader))
         code = reader.data[reader.take(1)]
     reader.depth_left += len(descriptors)
     element = _ELEMENTS.get(code)
@@ -365,8 +308,7 @@ def _read_array_items(reader: _Reader, count: int) -> Array:
             f"an array has {count} items of code 0x{code:02x} in {reader.end - reader.at} octets"
         )
     reader.spend(count)
-    read = _READERS[code]
-    return Array([read(reader) for _ in range(count)], element, descriptors)
+    return _READERS[code], element, descriptors
 
 
 # The fewest octets that an item in an array can have, by the high nibble of its format code: the
@@ -386,7 +328,7 @@ _LEAST_WIDTHS = {
     0xF: 9,
 }
 
-_TABLE: dict[FormatCode, tuple[type, _ReadValue]] = {
+_TABLE: dict[FormatCode, tuple[type, ReadValue]] = {
     FormatCode.NULL: (type(None), _constant(None)),
     FormatCode.TRUE: (bool, _constant(True)),
     FormatCode.FALSE: (bool, _constant(False)),
@@ -429,7 +371,7 @@ _TABLE: dict[FormatCode, tuple[type, _ReadValue]] = {
 }
 
 _ELEMENTS: dict[int, type] = {code: kind for code, (kind, _) in _TABLE.items()}
-_READERS: dict[int, _ReadValue] = {
+_READERS: dict[int, ReadValue] = {
     DESCRIBED: _read_described,
     **{code: read for code, (_, read) in _TABLE.items()},
 }

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from router.amqp.decode import DEFAULT_LIMITS, Limits, decode_value
+from router.amqp.decode import decode_value
 from router.amqp.encode import WRITERS
+from router.amqp.reader import DEFAULT_LIMITS, Limits
 from router.amqp.types import Value, ValueMap
 from router.amqp.walking import Walk, malformed
 

@@ -105,18 +105,29 @@ STRING = FieldType("string", _reader(str, "string"), _write_string, str)
 ANY = FieldType("*", lambda value, _where: value, encode_value_into)
 
 
+def _encoding(kind: FieldType, value: object) -> bytes:
+    buffer = bytearray()
+    kind.write(buffer, value)
+    return bytes(buffer)
+
+
 def _choice(source: FieldType, choices: type[enum.Enum]) -> FieldType:
     """Return a field type restricted to some values; the attribute holds the enum member."""
+    members = {member.value: member for member in choices}
+    # by member; a member is found by its value as well, since it equals its value
+    encodings: dict[object, bytes] = {member: _encoding(source, member.value) for member in choices}
 
     def read(value: object, where: str) -> Value:
-        value = source.read(value, where)
-        try:
-            return choices(value)
-        except ValueError:
-            raise invalid_field(f"{where} cannot be {value!r}") from None
+        member = members.get(source.read(value, where))
+        if member is None:
+            raise invalid_field(f"{where} cannot be {value!r}")
+        return member
 
     def write(buffer: bytearray, value: object) -> None:
-        source.write(buffer, choices(value).value)
+        encoding = encodings.get(value)
+        if encoding is None:
+            raise ValueError(f"{value!r} is not a valid {choices.__qualname__}")
+        buffer += encoding
 
     return FieldType(source.name, read, write, source.element)
 

@@ -20,9 +20,10 @@ from router.amqp.constants import (
     SASL_FRAME,
     Condition,
 )
-from router.amqp.decode import DEFAULT_LIMITS, Keep, Limits, decode_value
+from router.amqp.decode import decode_value
 from router.amqp.octets import Buffer
 from router.amqp.performatives import Composite, encode_composite_into
+from router.amqp.reader import DEFAULT_LIMITS, Keep, Limits
 from router.amqp.walking import malformed
 from router.errors import AmqpError
 

@@ -15,17 +15,12 @@ import attrs
 
 from router.amqp.composite import composite_from
 from router.amqp.constants import Descriptor
-from router.amqp.decode import (
-    DEFAULT_LIMITS,
-    Limits,
-    decode_value,
-    decode_values,
-    skip_value,
-)
+from router.amqp.decode import decode_value, decode_values, skip_value
 from router.amqp.encode import encode_value_into
 from router.amqp.field_types import ANNOTATIONS, APPLICATION_PROPERTIES
 from router.amqp.octets import Buffer
 from router.amqp.performatives import Header, Properties
+from router.amqp.reader import DEFAULT_LIMITS, Limits
 from router.amqp.sections import SECTION_NAMES, AmqpSequence, AmqpValue, Data
 from router.amqp.types import Described, Symbol, ULong, ValueMap
 from router.amqp.walking import malformed

@@ -21,7 +21,6 @@ from router.net.long_turns import LongTurns
 from router.net.memory import CHURN_A_SLICE, Churn
 
 if TYPE_CHECKING:
-    from router.engine.connection import Connection
     from router.net.pump import Pump
 
 AnyPump = TypeVar("AnyPump", bound="Pump")
@@ -102,7 +101,7 @@ class Hub(Generic[AnyPump]):
         else:
             self.wake()
 
-    async def wait_for_low_priority(self, connection: Connection) -> None:
+    async def wait_for_low_priority(self, pump: AnyPump) -> None:
         """Wait until a connection that is not open yet may take a step; a hook for subclasses."""
 
     async def wait_until_empty(self) -> None:

@@ -131,7 +131,7 @@ class Pump:
                 continue
             if connection.is_behind:
                 # other connections are served first
-                await self._wait_for_long_turn()
+                await self._rest()
                 async with hub.long_turns as connection.turn_work:
                     hub.begin_turn()
                     connection.resume()
@@ -150,7 +150,7 @@ class Pump:
                 if not self._is_unopened:
                     hub.long_turns.short_turn_at = hub.turn.now
             else:
-                await self._wait_for_long_turn()
+                await self._rest()
                 async with hub.long_turns as connection.turn_work:
                     is_there = self._receive()
             if not is_there:
@@ -206,10 +206,10 @@ class Pump:
         if self.connection.is_open():
             self._is_unopened = False
         else:
-            await self.hub.wait_for_low_priority(self.connection)
+            await self.hub.wait_for_low_priority(self)
 
-    async def _wait_for_long_turn(self) -> None:
-        """Wait before each turn that may be long; a hook for subclasses."""
+    async def _rest(self) -> None:
+        """Let the peer rest before a turn that may be long; a hook for subclasses."""
 
     async def _shake_hands(self, tls: TlsSocket) -> bool:
         """Read once during the TLS handshake, and return as `_receive` does.

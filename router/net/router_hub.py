@@ -21,7 +21,6 @@ from router.core.forwarding.shedding import Shedder
 from router.core.routers.membership import Membership
 from router.engine.traffic import Traffic, traffic_of
 from router.net.connection_counters import ConnectionCounters
-from router.net.endpoint_names import endpoint_counted_host
 from router.net.hub import Hub
 from router.net.low_priority import LowPriorityTurns
 from router.net.memory import Reclaimer
@@ -119,9 +118,9 @@ class RouterHub(Hub["RouterPump"]):
                 self.unshown_past.add(traffic)
         super().leave(number)
 
-    async def wait_for_low_priority(self, connection: Connection) -> None:
+    async def wait_for_low_priority(self, pump: RouterPump) -> None:
         """Wait until a connection that is not open yet may take its next step."""
-        await self.low_priority.step(endpoint_counted_host(connection.name))
+        await self.low_priority.step(pump.counted_host)
 
     def each_connection(self) -> Iterator[Connection]:
         """Yield each connection; connections may be added and removed meanwhile."""

@@ -82,6 +82,8 @@ class RouterPump(Pump):
         self.counters = counters
         # whether its frames are logged; None to follow the general setting
         self.logs_frames: bool | None = connection.settings.traced or None
+        # the host that the peer is counted as (`fairness.counted_host`)
+        self.counted_host = endpoint_counted_host(connection.name)
         ids = {"connection": self.number, "peer": connection.name}
         self.log = log.bind(**ids)
         self.link_log = link_log.bind(**ids)
@@ -134,13 +136,12 @@ class RouterPump(Pump):
             self._requests.failed(now)
             self._mostly_fails = self._requests.mostly_fail(now)
 
-    async def _wait_for_long_turn(self) -> None:
-        """Rest before a long turn if most of the peer's requests fail, and others are active."""
+    async def _rest(self) -> None:
+        """Rest if most of the peer's requests fail, and others are active."""
         low_priority = self._low_priority
         self._mostly_fails = self._requests.mostly_fail(self.hub.clock())
         if self._mostly_fails and low_priority.others_are_active():
-            host = endpoint_counted_host(self.connection.name)
-            await low_priority.step(host, LONG_TURN_STEPS, "requests", fails=True)
+            await low_priority.step(self.counted_host, LONG_TURN_STEPS, "requests", fails=True)
 
     def _tick(self) -> None:
         super()._tick()
@@ -191,7 +192,7 @@ class RouterPump(Pump):
         """
         connection = self.connection
         assert self.authenticator is not None
-        host, failed = endpoint_counted_host(connection.name), self.authenticator.failed
+        host, failed = self.counted_host, self.authenticator.failed
         try:
             if isinstance(event, events.SaslInitReceived):
                 failed.check(host)
@@ -238,7 +239,7 @@ class RouterPump(Pump):
     def _begin_login(self, authenticator: Authenticator, event: events.SaslInitReceived) -> Login:
         """Return a login for a peer's SASL init, by the plugin or by the router itself."""
         connection = self.connection
-        host, external_user = endpoint_counted_host(connection.name), connection.external_user
+        host, external_user = self.counted_host, connection.external_user
         plugin = authenticator.plugin
         self._is_plugin_login = authenticator.is_left_to_plugin(event.mechanism)
         if plugin is None or not self._is_plugin_login:
@@ -258,9 +259,7 @@ class RouterPump(Pump):
         """Count and log that the peer has failed to authenticate."""
         if self.counters is not None:
             self.counters.unauthenticated += 1
-        self._low_priority.failing_hosts.count_failed_login(
-            endpoint_counted_host(self.connection.name)
-        )
+        self._low_priority.failing_hosts.count_failed_login(self.counted_host)
         authentication_log.warning(
             "authentication failed",
             connection=self.number,

@@ -14,7 +14,6 @@ from router.amqp.constants import Condition
 from router.engine.events import ConnectionOpened
 from router.errors import AmqpError
 from router.fairness import HostFairQueue
-from router.net.endpoint_names import endpoint_counted_host
 from router.net.failing import FailingHosts
 from router.net.router_pump import RouterPump
 
@@ -43,7 +42,7 @@ class UnopenedConnections:
                 self._failing_hosts.count_opened(self._discard(pump)[0])
 
         pump.observer = heard
-        self._pumps.add(endpoint_counted_host(pump.connection.name), pump)
+        self._pumps.add(pump.counted_host, pump)
 
     def ended(self, pump: RouterPump) -> None:
         """Stop tracking a connection that has ended or is about to be closed, opened or not."""
@@ -55,7 +54,7 @@ class UnopenedConnections:
         """Stop tracking a connection; return its host, and whether it was tracked."""
         # break the cycle: the observer refers to the pump
         pump.observer = None
-        host = endpoint_counted_host(pump.connection.name)
+        host = pump.counted_host
         return host, self._pumps.discard(host, pump)
 
     def make_room(self) -> None:

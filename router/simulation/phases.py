@@ -94,8 +94,12 @@ class PhaseRecorder(Listener):
         """Return how many control messages and octets routers have sent since the last call."""
         messages = octets = 0
         for spoken in self._spoken:
-            messages += sum(spoken.messages[key] for key in spoken.messages if key[0] == "out")
-            octets += sum(spoken.octets[key] for key in spoken.octets if key[0] == "out")
+            messages += sum(
+                spoken.outboxes.messages[key] for key in spoken.outboxes.messages if key[0] == "out"
+            )
+            octets += sum(
+                spoken.outboxes.octets[key] for key in spoken.outboxes.octets if key[0] == "out"
+            )
         before, self._counted = self._counted, (messages, octets)
         return messages - before[0], octets - before[1]
 

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from router.amqp.constants import Condition
-from router.amqp.decode import Limits, decode_value, decode_values, skip_value
+from router.amqp.decode import decode_value, decode_values, skip_value
 from router.amqp.encode import encode_value
+from router.amqp.reader import Limits
 from router.amqp.types import Array, Map, Symbol, UInt, ULong
 from router.errors import AmqpError, Scope
 

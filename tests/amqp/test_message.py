@@ -7,7 +7,6 @@ import struct
 import pytest
 
 from router.amqp.constants import Descriptor
-from router.amqp.decode import Limits
 from router.amqp.encode import encode_value
 from router.amqp.message import (
     AmqpSequence,
@@ -21,6 +20,7 @@ from router.amqp.message import (
     section_spans,
 )
 from router.amqp.performatives import Error, Header, Properties
+from router.amqp.reader import Limits
 from router.amqp.types import Described, Symbol, ULong
 from router.errors import AmqpError
 

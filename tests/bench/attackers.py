@@ -19,11 +19,13 @@ from base64 import urlsafe_b64encode
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from bench import hostile_routers
 from router.amqp.constants import SASL_FRAME
 from router.amqp.framing import AMQP_HEADER, SASL_HEADER, encode_frame
 from router.amqp.message import AmqpValue, Message, Properties, encode_message
@@ -177,6 +179,7 @@ OPEN: Final[dict[str, Callable[[int], Iterator[int]]]] = {
     "refused links": lambda port: attach_links(port, "forbidden"),
     "forged tokens": put_forged_tokens,
     "changes of TLS keys": change_keys,
+    **{kind: partial(attack, FROM[0]) for kind, attack in hostile_routers.OPEN.items()},
 }
 
 

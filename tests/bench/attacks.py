@@ -4,8 +4,9 @@ r"""Latency of a client's messages, with and without attacks on the router.
         --command 'other=other-router {port} {tls_port} {certificate}'
 
 `make bench-attacks` measures the build in .venv-test. A client sends one message at a time, and
-measures the latency of each. Attackers compete with the client for the processors, so each attack
-is first aimed at another router on the same machine, and then at the one that the client uses.
+measures the latency of each: before each attack without one, because machines become faster and
+slower, then under the attack. Attackers compete with the client for the processors, so each attack
+is also aimed at another router on the same machine.
 """
 
 from __future__ import annotations
@@ -62,6 +63,16 @@ name = "claims"
 port = {{claims}}
 claims = "tokens"
 saslMechanisms = ["ANONYMOUS"]
+
+[[listener]]
+name = "routers"
+port = {{routers}}
+role = "inter-router"
+
+[[listener]]
+name = "edges"
+port = {{edges}}
+role = "edge"
 """
 BEGIN: Final = "<!-- attacks: begin (written by tests/bench, do not edit) -->"
 END: Final = "<!-- attacks: end -->"
@@ -77,6 +88,10 @@ LISTENERS: Final = {
     "wrong passwords": "users",
     "refused links": "claims",
     "forged tokens": "claims",
+    "addresses of a router": "routers",
+    "link states of a router": "routers",
+    "addresses of an edge": "edges",
+    "link routes of an edge": "edges",
 }
 KINDS: Final = (*attackers.STALLS, *attackers.REPEATED, *attackers.OPEN)
 
@@ -111,9 +126,9 @@ def trioute(label: str, folder: Path, work: Path, certificate: str) -> Iterator[
     key = load_pem_private_key(Path(certificate).read_bytes(), None).public_key()
     pem = key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     (work / "public.pem").write_bytes(pem)
-    ports = {name: systems.free_port() for name in ("tls", "web", "users", "claims")}
+    ports = {name: systems.free_port() for name in sorted({*LISTENERS.values()})}
     more = MORE.format(certificate=certificate, work=work, tls_port=ports["tls"], **ports)
-    with systems.trioute(label, folder, work, more) as one:
+    with systems.trioute(label, folder, work, more, mode="interior") as one:
         yield Target(one, ports)
 
 
@@ -229,20 +244,23 @@ def measure(
     given: argparse.Namespace,
 ) -> list[list[str]]:
     """Return the rows of a table: one without an attack, and one for each attack."""
-    count, repeats = given.messages, given.repeats
     options = [] if given.busy else ["--yield"]
-    alone = median([seen(program, target, count) for _ in range(repeats)])
-    rows = [["none", f"{alone.p50_us:.0f}", f"{alone.p99_us:.0f}", *["-"] * 4]]
+    every_alone: list[Seen] = []
+    rows = []
     for kind in kinds:
         if not target.port(kind):
             continue
-        beside, hit = [], []
-        for _ in range(repeats):
-            beside.append(seen(program, target, count, kind, control.port(kind), *options))
-            hit.append(seen(program, target, count, kind, target.port(kind), *options))
+        alone, beside, hit = [], [], []
+        for _ in range(given.repeats):
+            alone.append(seen(program, target, given.messages))
+            hit.append(seen(program, target, given.messages, kind, target.port(kind), *options))
+            beside.append(seen(program, target, given.messages, kind, control.port(kind), *options))
+        every_alone += alone
         one, other = median(hit), median(beside)
-        print(kind, one, other, file=sys.stderr, flush=True)
-        ratio = one.p99_us / alone.p99_us
+        ratio = statistics.median(
+            under.p99_us / before.p99_us for under, before in zip(hit, alone, strict=True)
+        )
+        print(kind, one, other, f"{ratio:.2f}", file=sys.stderr, flush=True)
         rows.append(
             [
                 kind,
@@ -254,7 +272,8 @@ def measure(
                 f"{one.growth_bytes / 2**20:.1f}",
             ]
         )
-    return rows
+    none = median(every_alone)
+    return [["none", f"{none.p50_us:.0f}", f"{none.p99_us:.0f}", *["-"] * 4], *rows]
 
 
 if __name__ == "__main__":

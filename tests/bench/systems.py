@@ -19,8 +19,8 @@ START_S = 20.0
 
 CONFIG = """\
 [router]
-id = "bench"
-mode = "standalone"
+id = "{label}"
+mode = "{mode}"
 
 [[listener]]
 host = "127.0.0.1"
@@ -170,7 +170,9 @@ def relay() -> Iterator[System]:
 
 
 @contextmanager
-def trioute(label: str, bin_directory: Path, work: Path, more: str = "") -> Iterator[System]:
+def trioute(
+    label: str, bin_directory: Path, work: Path, more: str = "", *, mode: str = "standalone"
+) -> Iterator[System]:
     """`trioute run` from an environment's bin directory.
 
     Its configuration is written to `work`; `more` comes at its end.
@@ -178,7 +180,7 @@ def trioute(label: str, bin_directory: Path, work: Path, more: str = "") -> Iter
     port, container_port = free_port(), free_port()
     program = str(bin_directory / "trioute")
     config = work / f"{label}.toml"
-    text = CONFIG.format(port=port, container_port=container_port) + more
+    text = CONFIG.format(label=label, mode=mode, port=port, container_port=container_port) + more
     config.write_text(text, encoding="utf-8")
     said = version(program)
     with started([program, "run", "--config", str(config)], port) as pid:

@@ -19,7 +19,7 @@ from typing import Any
 
 import attrs
 
-from router.amqp.decode import DEFAULT_LIMITS, decode_value, skip_value
+from router.amqp.decode import decode_value, skip_value
 from router.amqp.describing import Describer
 from router.amqp.encode import encode_value
 from router.amqp.framing import AMQP_HEADER, decode_frame_body
@@ -27,6 +27,7 @@ from router.amqp.message import bare_message, decode_message
 from router.amqp.message_head import bare_content, message_id_of, outcome_text
 from router.amqp.peek import find_header, find_to
 from router.amqp.performatives import Attach, Begin, Flow, Open, Source, Target
+from router.amqp.reader import DEFAULT_LIMITS
 from router.amqp.reading import Cursor, TransferFrame
 from router.amqp.reading_disposition import DispositionFrame
 from router.amqp.reading_flow import FlowFrame

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 from hypothesis import given, strategies as st
 
-from router.amqp.decode import DEFAULT_LIMITS
+from router.amqp.reader import DEFAULT_LIMITS
 
 from fuzz.mutate import mutated
 from fuzz.seeds import seeds

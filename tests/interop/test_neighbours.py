@@ -18,13 +18,12 @@ from router.amqp.performatives import (
     Begin,
     Close,
     Detach,
-    Flow,
     Open,
     Source,
     Target,
     Transfer,
 )
-from router.amqp.types import Symbol, UInt, ULong
+from router.amqp.types import Symbol, UInt
 from router.control.network.codec import encode_control
 from router.control.network.messages import Hello
 
@@ -32,18 +31,12 @@ from support.management_tool import Tool
 from support.ports import free_port
 from support.proton_peers import ProtonPeers
 from support.raw_peers import RawPeer
+from support.raw_routers import CONTROL, ControlLink, RawRouter
 from support.router_lines import interior, start_line
 from support.routers import RouterProcess, StartRouter
 
 PATIENCE_S = 60.0
-CONTROL = Target(capabilities=(Symbol("qd.router"),))
 BEGIN = Begin(next_outgoing_id=0, incoming_window=1000, outgoing_window=1000)
-ROUTER = {
-    Symbol("trioute.protocol"): [UInt(1), UInt(1)],
-    Symbol("trioute.features"): [],
-    Symbol("trioute.mode"): Symbol("interior"),
-    Symbol("trioute.instance"): ULong(1),
-}
 
 
 def until(router: RouterProcess, what: Callable[[Tool], Any]) -> Any:
@@ -179,16 +172,6 @@ def test_the_wrong_port(routers: StartRouter) -> None:
     until(ship, lambda tool: words in str(tool.query("connector", "lastError")))
 
 
-def opened(port: int, name: str = "X", **changed: Any) -> RawPeer:
-    """Connect a peer that claims to be a router."""
-    peer = RawPeer(port)
-    properties = {**ROUTER, **{Symbol(f"trioute.{key}"): value for key, value in changed.items()}}
-    peer.send(AMQP_HEADER)
-    peer.say(Open(name, properties=properties))
-    peer.header()
-    return peer
-
-
 def condition_of(peer: RawPeer) -> str:
     """Why the router closes the connection."""
     error = peer.hear_until(Close).error
@@ -206,7 +189,7 @@ def test_opens_that_are_refused(routers: StartRouter) -> None:
         ({"name": "A"}, "trioute:duplicate-id"),
     ]
     for changed, condition in wrong:
-        with opened(router.addresses[1][1], **changed) as peer:
+        with RawRouter(router.addresses[1][1], **changed) as peer:
             assert condition_of(peer) == condition
         assert condition in router.log_text()
 
@@ -221,17 +204,6 @@ def test_a_client_at_the_port_of_routers(
         peer.header()
         assert condition_of(peer) == "trioute:not-a-router"
     works(proton, router, address)
-
-
-def attached(peer: RawPeer) -> None:
-    """Attach the peer's half of the control link, and wait for credit."""
-    peer.say(BEGIN)
-    peer.say(Attach("qd.router.X", 0, False, source=Source(), target=CONTROL,
-                    initial_delivery_count=0))  # fmt: skip
-    while True:
-        flow = peer.hear_until(Flow)
-        if flow.handle is not None and flow.link_credit:
-            return
 
 
 HELLO = encode_control(Hello("X", 1, 0))
@@ -256,9 +228,8 @@ def test_control_messages_that_make_no_sense(
     other = routers(interior("B", router))
     until(router, reached("B"))
     for octets, condition in NONSENSE:
-        with opened(router.addresses[1][1]) as peer:
-            attached(peer)
-            peer.transfer(Transfer(0, 0, b"0", 0, settled=True), octets)
+        with RawRouter(router.addresses[1][1]) as peer:
+            ControlLink(peer).send(octets)
             assert condition_of(peer) == condition
     # nobody else notices
     assert until(router, reached("B"))
@@ -271,8 +242,8 @@ def test_a_control_message_may_not_be_endless(
     proton: ProtonPeers, routers: StartRouter, address: str
 ) -> None:
     router = routers(interior("A"))
-    with opened(router.addresses[1][1]) as peer:
-        attached(peer)
+    with RawRouter(router.addresses[1][1]) as peer:
+        ControlLink(peer)
         for number in range(24):
             more = (
                 Transfer(0, 0, b"0", 0, settled=True, more=True)
@@ -286,7 +257,7 @@ def test_a_control_message_may_not_be_endless(
 
 def test_a_peer_that_says_nothing_is_cut_off(routers: StartRouter) -> None:
     router = routers(interior("A"))
-    with opened(router.addresses[1][1]) as peer:
+    with RawRouter(router.addresses[1][1]) as peer:
         error = peer.hear_until(Close).error
         assert error.condition == "trioute:neighbour-silent"
         assert "for 3 s" in error.description
@@ -294,7 +265,7 @@ def test_a_peer_that_says_nothing_is_cut_off(routers: StartRouter) -> None:
 
 def test_links_of_clients_have_no_business_between_routers(routers: StartRouter) -> None:
     router = routers(interior("A"))
-    with opened(router.addresses[1][1]) as peer:
+    with RawRouter(router.addresses[1][1]) as peer:
         peer.say(BEGIN)
         peer.say(Attach("mine", 0, False, source=Source(), target=Target(address="q"),
                         initial_delivery_count=0))  # fmt: skip

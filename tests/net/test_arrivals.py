@@ -52,6 +52,20 @@ class Door:
             self.opened = trio.Event()
         return self.rooms.pop(0)
 
+    def accept(self, sockets: list[trio.SocketListener], nursery: trio.Nursery, most: int) -> None:
+        """Begin to accept connections at these sockets."""
+        nursery.start_soon(
+            accept_fairly,
+            "mine",
+            sockets,
+            self.low_priority,
+            self.handle,
+            nursery,
+            self.room,
+            most,
+            REFUSAL,
+        )
+
     async def handle(self, stream: trio.SocketStream) -> None:
         """Send one octet."""
         self.served.append(stream.socket.getpeername()[0])
@@ -74,17 +88,7 @@ async def door(most: int = MOST) -> AsyncIterator[Door]:
     made = Door(sockets[0].socket.getsockname())
     try:
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(
-                accept_fairly,
-                "mine",
-                sockets,
-                made.low_priority,
-                made.handle,
-                nursery,
-                made.room,
-                most,
-                REFUSAL,
-            )
+            made.accept(sockets, nursery, most)
             yield made
             nursery.cancel_scope.cancel()
     finally:
@@ -173,17 +177,7 @@ async def test_more_than_one_round_accepts_are_accepted_in_the_next() -> None:
     made = Door(sockets[0].socket.getsockname(), [count] * count)
     clients = [socket.create_connection(made.address) for _ in range(count)]
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(
-            accept_fairly,
-            "mine",
-            sockets,
-            made.low_priority,
-            made.handle,
-            nursery,
-            made.room,
-            count,
-            REFUSAL,
-        )
+        made.accept(sockets, nursery, count)
         with trio.fail_after(PATIENCE_S):
             while len(made.served) < count:
                 await trio.testing.wait_all_tasks_blocked()

@@ -22,6 +22,7 @@ from typing import Any
 from router.amqp.types import ULong
 from router.control.edge.edge import EdgeRouter, UplinkPlan
 from router.control.edge.edges import Edges
+from router.control.network.steps import do_all
 from router.core.routers.membership import FEATURES, FEATURES_SPOKEN, INSTANCE
 from router.core.routers.routing_state import Path
 from router.engine.connection import Connection
@@ -138,7 +139,8 @@ class MeshRouter(Router):
             if side is None:
                 continue
             try:
-                side.message_received(peer.connection, octets)
+                side.heard(peer.connection)
+                do_all(side.receive(peer.connection, octets))
             except AmqpError as error:
                 peer.connection.close(error)
         return bool(says)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from router.amqp.framing import AMQP_HEADER
-from router.amqp.performatives import Attach, Begin, Close, Flow, Open, Source, Target, Transfer
+from router.amqp.performatives import Attach, Begin, Close, Flow, Open, Source, Transfer
 from router.amqp.types import Symbol, UInt, ULong
 from router.control.edge.messages import Beat, Message, UplinkUse, encode_message
 
 from support.raw_peers import RawPeer
+from support.raw_routers import CONTROL
 
-_CONTROL = Target(capabilities=(Symbol("qd.router"),))
 _BEGIN = Begin(next_outgoing_id=0, incoming_window=2**31 - 1, outgoing_window=2**31 - 1)
 # Of the open: what an edge says that advertises link routes.
 FEATURES = [Symbol("edge-routes")]
@@ -21,9 +21,15 @@ class RawEdge(RawPeer):
     """Peer that has opened as an edge; `attach_control` makes it one."""
 
     def __init__(
-        self, port: int, name: str, instance: int = 1, *, receive_buffer_bytes: int = 0
+        self,
+        port: int,
+        name: str,
+        instance: int = 1,
+        *,
+        receive_buffer_bytes: int = 0,
+        host: str = "127.0.0.1",
     ) -> None:
-        super().__init__(port, receive_buffer_bytes=receive_buffer_bytes)
+        super().__init__(port, receive_buffer_bytes=receive_buffer_bytes, host=host)
         self._number = 0
         self.send(AMQP_HEADER)
         self.say(
@@ -42,7 +48,7 @@ class RawEdge(RawPeer):
     def attach_control(self) -> None:
         """Attach this end of the control link with handle 0, wait for credit, and be active."""
         self.say(_BEGIN)
-        self.say(Attach("qd.router.raw", 0, False, source=Source(), target=_CONTROL,
+        self.say(Attach("qd.router.raw", 0, False, source=Source(), target=CONTROL,
                         initial_delivery_count=0))  # fmt: skip
         flow = self.hear_until(Flow)
         while flow.handle is None or not flow.link_credit:

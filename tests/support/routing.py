@@ -26,6 +26,7 @@ from router.control.network.changes import (
 )
 from router.control.network.codec import CHUNK_BYTES, decode_control, encode_control
 from router.control.network.protocol import Protocol
+from router.control.network.resting import MOST_AT_ONCE
 from router.control.network.timing import Timing
 from router.core.routers.routing_state import Interest, RoutingState
 
@@ -64,7 +65,7 @@ class Router:
     def act(self) -> None:
         """End a turn: do what the protocol says."""
         while self.protocol.is_behind:
-            self.protocol.work(self.network.now)
+            self.protocol.work(self.network.now, MOST_AT_ONCE)
         for change in self.protocol.take(self.network.now):
             self._do(change)
         self.network.wake(self)

@@ -15,14 +15,14 @@ from router.control.edge.messages import (
     Reached,
     Routes,
     UplinkUse,
-    decode_message,
     encode_message,
+    read_message,
     watches,
-    work_of,
 )
 from router.control.edge.proxies import Proxies
 from router.control.edge.routes import EdgeLinkRoutes
 from router.control.edge.uplinks import Uplinks
+from router.control.network.steps import Steps
 from router.core.forwarding.forward import Forwarder
 from router.core.model.address import MESH, Address
 from router.core.network.proxy_links import UplinkChanged
@@ -142,20 +142,24 @@ class EdgeRouter:
             self.routes.use(active)
             self._note()
 
-    def message_received(self, connection: Connection, octets: bytes) -> None:
-        """Handle a control message from an interior; raise `AmqpError` if it is invalid."""
+    def heard(self, connection: Connection) -> None:
+        """Note that an interior has sent a message, which is still to be processed."""
         pulse = self._pulses.get(connection)
-        if pulse is None:
+        if pulse is not None:
+            pulse.heard_at = self.forwarder.turn.now
+
+    def receive(self, connection: Connection, octets: bytes) -> Steps[None]:
+        """Handle a control message from an interior; raise `AmqpError` if it is invalid."""
+        if connection not in self._pulses:
             return
-        pulse.heard_at = self.forwarder.turn.now
-        message = decode_message(octets)
-        connection.deduct_work(work_of(message))
+        message = yield from read_message(octets)
         match message:
             case Reached():
                 self.proxies.reached(connection, message)
                 self._note()
+                yield len(message.places)
             case Routes():
-                self.routes.received(connection, message)
+                yield from self.routes.receive(connection, message)
             case Beat() | None:
                 pass
             case _:

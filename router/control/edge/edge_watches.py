@@ -14,6 +14,7 @@ from typing import Final
 from router.amqp.constants import Condition
 from router.control.edge.key_streams import KEYS_A_STEP
 from router.control.edge.messages import UNKNOWN_TREATMENT, InteriorAddress, Message, Watch, reached
+from router.control.network.steps import Steps
 from router.core.addresses import related
 from router.core.addresses.rules import TREATMENTS
 from router.core.forwarding.forward import Forwarder
@@ -32,6 +33,8 @@ from router.errors import AmqpError
 # Most addresses that an edge watches. For all others the edge assumes consumers: if there are none,
 # its links to the interior get no credit.
 MOST_WATCHED: Final = 200_000
+# Work of watching an address, or of no longer doing so (`Steps`).
+WORK_A_KEY: Final = 4
 # Prefixes of names that contain a location: a router of this area, or an edge.
 TOPOLOGICAL: Final = "_topo/0/"
 AT_AN_EDGE: Final = "_edge/"
@@ -95,23 +98,28 @@ class Watches:
 
     # Messages of edges.
 
-    def received(self, watcher: EdgeWatches, message: Watch) -> None:
-        """Add and remove addresses that an edge watches; schedule a report on each added address.
+    def receive(self, watcher: EdgeWatches, message: Watch) -> Steps[None]:
+        """Add and remove addresses that an edge watches, in steps; report on the added ones later.
 
         Raises `AmqpError` if a key does not stand for an address, or if the edge watches too many.
         """
         for key in message.removed:
             self._remove(watcher, key)
+            yield WORK_A_KEY
         for key in message.added:
-            split_key(key)
-            if key not in watcher.sent_states and len(watcher.sent_states) >= MOST_WATCHED:
-                reason = f"the edge watches more than {MOST_WATCHED} addresses, which is the limit"
-                raise AmqpError(Condition.RESOURCE_LIMIT_EXCEEDED, reason)
-            watcher.sent_states[key] = None
-            self.by_key.setdefault(key, {})[watcher] = None
-            if _is_placed(key):
-                self._placed[key] = None
-            self._note(watcher, key)
+            self._add(watcher, key)
+            yield WORK_A_KEY
+
+    def _add(self, watcher: EdgeWatches, key: str) -> None:
+        split_key(key)
+        if key not in watcher.sent_states and len(watcher.sent_states) >= MOST_WATCHED:
+            reason = f"the edge watches more than {MOST_WATCHED} addresses, which is the limit"
+            raise AmqpError(Condition.RESOURCE_LIMIT_EXCEEDED, reason)
+        watcher.sent_states[key] = None
+        self.by_key.setdefault(key, {})[watcher] = None
+        if _is_placed(key):
+            self._placed[key] = None
+        self._note(watcher, key)
 
     def left(self, watcher: EdgeWatches) -> None:
         """Forget the addresses watched over an uplink that has ended or is no longer active."""

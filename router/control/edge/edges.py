@@ -25,12 +25,12 @@ from router.control.edge.messages import (
     Routes,
     UplinkUse,
     Watch,
-    decode_message,
     encode_message,
-    work_of,
+    read_message,
 )
 from router.control.edge.proxy_lines import ProxyLines
 from router.control.edge.routes import InteriorLinkRoutes
+from router.control.network.steps import Steps
 from router.core.forwarding.forward import Forwarder
 from router.core.model.address import BALANCED, FIRST_EDGE, HERE, MANAGEMENT_WRITERS, Address
 from router.core.network.proxy_links import Proxy
@@ -47,6 +47,8 @@ MAX_AGE_S: Final = 8.0
 LEAST_AGE_S: Final = 0.5
 # Time for which a proxy link to an edge is kept without senders.
 IDLE_S: Final = 10.0
+# Work of switching an uplink (`Steps`).
+WORK_OF_USE: Final = 32
 # Work of detaching a link, in ordinary steps.
 THINGS_A_LINK: Final = 4
 
@@ -128,31 +130,36 @@ class Edges:
         self._use(edge, is_active=False)
         self.routes.left(connection)
 
-    def message_received(self, connection: Connection, octets: bytes) -> None:
-        """Handle a control message from an edge; raise `AmqpError` if it is invalid."""
+    def heard(self, connection: Connection) -> None:
+        """Note that an edge has sent a message, which is still to be processed."""
+        edge = self.by_connection.get(connection)
+        if edge is not None:
+            edge.heard_at = self.forwarder.turn.now
+
+    def receive(self, connection: Connection, octets: bytes) -> Steps[None]:
+        """Handle a control message from an edge in steps; raise `AmqpError` if it is invalid."""
         edge = self.by_connection.get(connection)
         if edge is None:
             return
-        edge.heard_at = self.forwarder.turn.now
-        message = decode_message(octets)
-        connection.deduct_work(work_of(message))
+        message = yield from read_message(octets)
         match message:
             case UplinkUse():
                 self._use(edge, is_active=message.is_active)
+                yield WORK_OF_USE
             case Beat():
                 edge.max_age_s = max(LEAST_AGE_S, message.max_age_ms / 1000)
                 self._tell(connection, message)
             case Watch():
-                self.watching.received(edge.watcher, message)
-                self._note()
+                yield from self.watching.receive(edge.watcher, message)
             case Routes():
-                self.routes.received(connection, message)
+                yield from self.routes.receive(connection, message)
             case None:
                 pass
             case _:
                 kind = type(message).__name__
                 reason = f"an edge router must not send an interior the message {kind}"
                 raise AmqpError(Condition.NOT_ALLOWED, reason)
+        self._note()
 
     def _tell(self, connection: Connection, message: Message) -> None:
         self.port.send(connection, encode_message(message))

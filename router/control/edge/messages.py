@@ -15,9 +15,9 @@ from typing import Final, Protocol, TypeVar
 import attrs
 
 from router.amqp.constants import Condition, Descriptor
-from router.amqp.decode import decode_value
 from router.amqp.encode import encode_value
 from router.amqp.types import Described, Symbol, UByte, UInt, ULong
+from router.control.network.steps import Steps, decode_value_in_steps, do_all
 from router.engine.connection import Connection
 from router.errors import AmqpError
 
@@ -32,11 +32,8 @@ PART_BYTES: Final = 16 * 1024
 LONGEST_BYTES: Final = 64 * 1024
 MOST_KEYS: Final = 1024
 LONGEST_KEY: Final = 48 * 1024
-# Work of handling a message, of each key in it, and of switching an uplink. The unit is the work of
-# handling one frame (`Connection.deduct_work`).
-WORK: Final = 256
-WORK_A_KEY: Final = 128
-WORK_OF_USE: Final = 1024
+# Keys of a message that are checked in one step.
+CHECKED_AT_ONCE: Final = 64
 
 
 @attrs.frozen
@@ -144,17 +141,22 @@ def decode_message(octets: bytes) -> Message | None:
 
     Raises `AmqpError` if the octets are not a message, or a field has the wrong type or size.
     """
+    return do_all(read_message(octets))
+
+
+def read_message(octets: bytes) -> Steps[Message | None]:
+    """Decode a message in steps, with the result and errors of `decode_message`."""
     if len(octets) > LONGEST_BYTES:
         raise _malformed(f"it has {len(octets)} octets; at most {LONGEST_BYTES} are allowed")
-    value, end = decode_value(octets)
+    value, end = yield from decode_value_in_steps(octets)
     if end != len(octets):
         raise _malformed("octets follow the amqp-value")
     if not isinstance(value, Described) or value.descriptor not in (_VALUE, "amqp:amqp-value:*"):
         raise _malformed("the section is not an amqp-value")
-    return _read(value.value)
+    return (yield from _read(value.value))
 
 
-def _read(value: object) -> Message | None:
+def _read(value: object) -> Steps[Message | None]:
     if not isinstance(value, list) or not value or not isinstance(value[0], Symbol):
         raise _malformed("the value is not a list that begins with a symbol")
     kind, fields = value[0], value[1:]
@@ -164,9 +166,9 @@ def _read(value: object) -> Message | None:
         case "BEAT":
             return Beat(int(_field(fields, 0, ULong)), int(_field(fields, 1, UInt)))
         case "WATCH":
-            return Watch(_keys(fields, 0), _keys(fields, 1))
+            return Watch((yield from _keys(fields, 0)), (yield from _keys(fields, 1)))
         case "ROUTES":
-            return Routes(_keys(fields, 0), _keys(fields, 1))
+            return Routes((yield from _keys(fields, 0)), (yield from _keys(fields, 1)))
         case "REACHED":
             return Reached(tuple(_place(each) for each in _several(fields, 0)))
     return None
@@ -186,9 +188,14 @@ def _key(fields: list[object], at: int) -> str:
     return key
 
 
-def _keys(fields: list[object], at: int) -> tuple[str, ...]:
+def _keys(fields: list[object], at: int) -> Steps[tuple[str, ...]]:
     keys = _several(fields, at)
-    return tuple(_key(keys, each) for each in range(len(keys)))
+    found = []
+    for number in range(len(keys)):
+        found.append(_key(keys, number))
+        if len(found) % CHECKED_AT_ONCE == 0:
+            yield CHECKED_AT_ONCE // 4
+    return tuple(found)
 
 
 def _several(fields: list[object], at: int) -> list[object]:
@@ -208,19 +215,6 @@ def _malformed(why: str) -> AmqpError:
     return AmqpError(
         Condition.DECODE_ERROR, f"a control message on an edge connection is malformed: {why}"
     )
-
-
-def work_of(message: Message | None) -> int:
-    """Return the work of handling a message, in units of the work of handling one frame."""
-    match message:
-        case Watch() | Routes():
-            return WORK + WORK_A_KEY * (len(message.added) + len(message.removed))
-        case Reached():
-            return WORK + WORK_A_KEY * len(message.places)
-        case UplinkUse():
-            return WORK_OF_USE
-        case _:
-            return WORK
 
 
 def watches(changes: Iterable[tuple[str, bool]]) -> Iterator[Watch]:

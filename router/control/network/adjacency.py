@@ -8,8 +8,8 @@ of the turn.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import count
 from typing import Final
 
@@ -33,6 +33,8 @@ from router.control.network.path_news import PathNews
 from router.control.network.peerings import ControlEvents, EdgeConnections, Peering
 from router.control.network.protocol import Protocol
 from router.control.network.recurring import OccurrenceCounter
+from router.control.network.resting import RestingNeighbours
+from router.control.network.steps import Steps
 from router.control.network.timing import Timing
 from router.core.forwarding.forward import Forwarder
 from router.core.links import control_links
@@ -53,8 +55,7 @@ from router.engine.link import Link
 from router.engine.states import ConnectionState
 from router.errors import AmqpError, Scope
 
-# Most keys wanted elsewhere to note, and most keys wanted here to advertise, at a time.
-MOST_AT_ONCE: Final = 32
+# Most keys wanted here to advertise at a time.
 MOST_TOLD: Final = 1024
 # After a stall of this length, peers get more time to accept messages. The protocol itself gives
 # neighbours more time to send them.
@@ -100,32 +101,26 @@ class Neighbours:
         self._looked_at = now
         self._by_connection: dict[Connection, Peering] = {}
         self._numbers = count(1)
-        self._outboxes = Outboxes()
-        # whether to ask the protocol for changes at the end of the turn
-        self._is_due = True
+        self.outboxes = Outboxes()
+        self._is_due = True  # whether to ask the protocol for changes at the end of the turn
         # keys wanted elsewhere that are not noted yet; and whether this turn may note some
         self._news = InterestQueue(self.reach, self._interest)
         self._may_want = False
         # messages of neighbours to process; and whether this turn may process some
-        self._inboxes: Inboxes | None = None
-        if self.protocol is not None:
-            self._inboxes = Inboxes(self.protocol, self._news, self._count_in, self._malformed)
+        self._inboxes = Inboxes(
+            self.protocol,
+            self._receive_from_edge,
+            self._news,
+            partial(self.outboxes.count, "in"),
+            lambda peering, error: self._fail(peering, error.condition, error.description),
+        )
         self._may_go_on = False
+        self.resting = RestingNeighbours(forwarder)
         # schedules a call of `go_on`, because work is left
         self.schedule_network_work: Callable[[], None] = lambda: None
         # connections to close at the end of the turn, with condition and reason
         self._failing: list[tuple[Peering, str, str]] = []
         self.reach.on_own_change = self._note
-
-    @property
-    def messages(self) -> Counter[tuple[str, str]]:
-        """Return the count of control messages by direction and opcode."""
-        return self._outboxes.messages
-
-    @property
-    def octets(self) -> Counter[tuple[str, str]]:
-        """Return the octets of control messages by direction and opcode."""
-        return self._outboxes.octets
 
     @property
     def now(self) -> float:
@@ -231,6 +226,7 @@ class Neighbours:
         peering = Peering(next(self._numbers), connection, peer, self.now)
         heard = ControlEvents(peering, self._received, self._lost)
         peering.control = control_links.ControlLink(connection, self.membership.router, heard)
+        self.resting.came(peering)
         self.peerings[peering.number] = self._by_connection[connection] = peering
         if peer.mode == EDGE:
             self._edge_ids.came(peering)
@@ -259,8 +255,8 @@ class Neighbours:
         if peering is None:
             return
         peering.is_over = True
-        if self._inboxes is not None:
-            self._inboxes.drop(peering)
+        self.resting.went(peering)
+        self._inboxes.drop(peering)
         del self.peerings[peering.number]
         self._edge_ids.left(peering)
         if peering.is_edge:
@@ -295,25 +291,25 @@ class Neighbours:
         peering = self._by_connection.get(connection)
         if peering is not None:
             most = control_links.MAX_QUEUED_TO_EDGE
-            self._outboxes.add(peering, lambda: octets, self.now, most)
+            self.outboxes.add(peering, lambda: octets, self.now, most)
 
     def _received(self, peering: Peering, octets: bytes) -> None:
         if peering.is_over:
             return
+        self.resting.caused_by(peering)
         if peering.is_edge:
             if self.edges is not None:
-                self.edges.message_received(peering.connection, octets)
-        elif self.protocol is not None and self._inboxes is not None:
+                self.edges.heard(peering.connection)
+        elif self.protocol is not None:
             self.protocol.heard(peering.number, self.now)
-            self._inboxes.add(peering, octets)
-            self._may_go_on = True
+        self._inboxes.add(peering, octets)
+        # otherwise in a turn of its own
+        self._may_go_on = self._may_go_on or not self.resting.others_are_active()
         self._note()
 
-    def _count_in(self, opcode: str, octets: int) -> None:
-        self._outboxes.count("in", opcode, octets)
-
-    def _malformed(self, peering: Peering, error: AmqpError) -> None:
-        self._fail(peering, error.condition, error.description)
+    def _receive_from_edge(self, connection: Connection, octets: bytes) -> Steps[None]:
+        if self.edges is not None:
+            yield from self.edges.receive(connection, octets)
 
     def _lost(self, peering: Peering, why: str) -> None:
         self._fail(peering, NetworkCondition.CONTROL_LINK, why)
@@ -338,28 +334,32 @@ class Neighbours:
                 has_changed |= self._act(change)
         if self._may_want:
             self._may_want = False
-            has_changed |= self._news.note(MOST_AT_ONCE) > 0
-        for peering in self._outboxes.flush(self.now, is_all=may_go_on):
+            has_changed |= self._news.note(self.resting.most_at_once()) > 0
+        for peering in self.outboxes.flush(self.now, is_all=may_go_on):
             if self.protocol is not None:
                 self.protocol.has_room_again(peering.number)
                 self._note()
-        if may_go_on or was_due or self._outboxes or self.forwarder.network.is_behind:
+        if may_go_on or was_due or self.outboxes or self.forwarder.network.is_behind:
             if self.is_behind:
                 self.schedule_network_work()
+        if self.resting.is_to_be_charged:
+            self.resting.charge()
         return has_changed
 
     def _go_on(self) -> bool:
         """Do some of the deferred work; return whether neighbours got credit for more messages."""
-        if self.protocol is None or self._inboxes is None:
-            return False
+        has_changed = False
         # messages first, so that their effects are advertised in the same turn
-        emptied = self._inboxes.work(self.now)
-        for peering in emptied:
+        most = self.resting.most_at_once()
+        for peering in self._inboxes.work(self.now, self.resting.caused_by, most):
             if not peering.is_over:
                 peering.control.go_on(self.forwarder)
-        self.protocol.work(self.now)
+                has_changed = True
+        if self.protocol is not None:
+            self.protocol.work(self.now, most)
         self._note()
-        return bool(emptied)
+        # messages of edges may have changed what the core has to do
+        return has_changed or bool(self.forwarder.network_due)
 
     @property
     def is_behind(self) -> bool:
@@ -368,12 +368,12 @@ class Neighbours:
             return True
         if self.protocol is not None and (self.protocol.is_behind or self.reach.own_changes):
             return True
-        return self._outboxes.can_flush
+        return self.outboxes.can_flush
 
     def go_on(self, now: float) -> None:
         """Allow `finish` to do some of the deferred work in this turn."""
         self._may_want = bool(self._news)
-        self._may_go_on = True
+        self._may_go_on = self.resting.is_to_be_charged = True
         if self.protocol is not None and self.reach.own_changes:
             self._note()
 
@@ -388,7 +388,7 @@ class Neighbours:
         if isinstance(change, Send):
             peering = self.peerings.get(change.link)
             if peering is not None and peering.admit(change.message):
-                self._outboxes.say(peering, change.message, self.now)
+                self.outboxes.say(peering, change.message, self.now)
         elif isinstance(change, PathsChanged):
             self._paths_changed(change)
             return True
@@ -436,15 +436,16 @@ class Neighbours:
     def tick(self, now: float) -> None:
         """Do all work that is due at `now`, in seconds of the turn's clock."""
         self.go_on(now)
+        self.resting.tick(now)
         missed_s, self._looked_at = now - self._looked_at, now
         if missed_s > STALL_S:
-            self._outboxes.extend_deadlines(now)
+            self.outboxes.extend_deadlines(now)
         self._edge_ids.tick(now)
         if self.protocol is not None and now >= self.protocol.next_due:
             self.protocol.tick(now)
             self._note()
             for link, trip_s in self.protocol.links.measured():
                 self._tell(NeighbourMeasured(link.router, link.cost, trip_s))
-        for peering in self._outboxes.stuck(now):
+        for peering in self.outboxes.stuck(now):
             why = f"the peer has accepted no control message for {STUCK_S:g} s"
             self._fail(peering, NetworkCondition.SILENT, why)

@@ -13,14 +13,19 @@ from typing import Any, Final, Generic, TypeVar
 import attrs
 
 from router.amqp.constants import Descriptor
-from router.amqp.decode import decode_value
 from router.amqp.encode import encode_value
 from router.amqp.octets import Buffer
+from router.amqp.stepwise import OCTETS_A_STEP
 from router.amqp.types import Array, Described, Symbol, UInt, ULong
 from router.control.network import messages as m
 from router.control.network.digests import BUCKETS
 from router.control.network.link_state_codec import LinkStateCodec
-from router.control.network.steps import Steps, do_all
+from router.control.network.steps import (
+    OCTETS_AN_ADDRESS,
+    Steps,
+    decode_value_in_steps,
+    do_all,
+)
 from router.errors import AmqpError, Scope
 
 T = TypeVar("T")
@@ -43,15 +48,22 @@ MAX_COST: Final = 2**31 - 1
 MAX_NUMBER: Final = 2**63 - 1
 """Largest instance and sequence number."""
 MAX_OPTIONS_BYTES: Final = 4096
+TEXTS_A_STEP: Final = 64
+RECORDS_A_STEP: Final = 16
+"""Most texts and records of a message that are checked in one step."""
 MALFORMED: Final = "trioute:malformed-control-message"
 
 
 @attrs.frozen
 class FieldCodec(Generic[T]):
-    """Codec of one field of a message; `read` raises ValueError or AmqpError for a bad value."""
+    """Codec of one field of a message; `read` raises ValueError or AmqpError for a bad value.
+
+    Fields that may be long have `read_in_steps`, which does the same.
+    """
 
     write: Callable[[T], object]
     read: Callable[[object], T]
+    read_in_steps: Callable[[object], Steps[T]] | None = None
 
 
 AnyCodec = FieldCodec[Any]
@@ -64,7 +76,7 @@ class MessageCodec:
 
     kind: type
     write: Callable[[object], list[object]]
-    read: Callable[[object], m.Message]
+    read_in_steps: Callable[[object], Steps[m.Message]]
 
 
 def _ulong(value: object) -> int:
@@ -117,14 +129,23 @@ def _few(items: Sized) -> None:
 def _texts(most: int) -> FieldCodec[tuple[str, ...]]:
     one = _text(most)
 
-    def read(value: object) -> tuple[str, ...]:
+    def read(value: object) -> Steps[tuple[str, ...]]:
         items = _items(value, str)
         _few(items)
-        for each in items:
+        for number, each in enumerate(items, 1):
             one.read(each)
+            if number % TEXTS_A_STEP == 0:
+                yield TEXTS_A_STEP // 4
         return items
 
-    return FieldCodec(lambda value: Array(value, str), read)
+    return _long(lambda value: Array(value, str), read)
+
+
+def _long(
+    write: Callable[[T], object], read_in_steps: Callable[[object], Steps[T]]
+) -> FieldCodec[T]:
+    """Return the codec of a field that may be long."""
+    return FieldCodec(write, lambda value: do_all(read_in_steps(value)), read_in_steps)
 
 
 def _read_digests(value: object) -> tuple[int, ...]:
@@ -161,7 +182,7 @@ def _record(kind: type[R], *fields: AnyCodec, optional: int = 0) -> FieldCodec[R
     defaults.
     """
     names = _names(kind, fields)
-    return FieldCodec(_writer(names, fields), _reader(kind, names, fields, optional))
+    return _long(_writer(names, fields), _reader(kind, names, fields, optional))
 
 
 def _names(kind: type[attrs.AttrsInstance], fields: tuple[AnyCodec, ...]) -> list[str]:
@@ -179,37 +200,46 @@ def _writer(names: list[str], fields: tuple[AnyCodec, ...]) -> Callable[[object]
 
 def _reader(
     kind: type[R], names: list[str], fields: tuple[AnyCodec, ...], optional: int
-) -> Callable[[object], R]:
+) -> Callable[[object], Steps[R]]:
     least = len(fields) - optional
 
-    def read(value: object) -> R:
+    def read(value: object) -> Steps[R]:
         if type(value) is not list or len(value) < least:
             raise ValueError(f"is not a list of {', '.join(names[:least])}")
-        return kind(*_read_fields(names, fields, value))
+        found = yield from _read_fields(names, fields, value)
+        return kind(*found)
 
     return read
 
 
 def _read_fields(
     names: list[str], fields: tuple[AnyCodec, ...], values: list[object]
-) -> list[object]:
+) -> Steps[list[object]]:
     found = []
     for name, field, value in zip(names, fields, values, strict=False):
         try:
-            found.append(field.read(value))
+            if field.read_in_steps is None:
+                found.append(field.read(value))
+            else:
+                found.append((yield from field.read_in_steps(value)))
         except ValueError as error:
             raise ValueError(f"{name} {error}") from None
     return found
 
 
 def _several(one: FieldCodec[T]) -> FieldCodec[tuple[T, ...]]:
-    def read(value: object) -> tuple[T, ...]:
+    def read(value: object) -> Steps[tuple[T, ...]]:
         if type(value) is not list:
             raise ValueError("is not a list")
         _few(value)
-        return tuple([one.read(each) for each in value])
+        found = []
+        for number, each in enumerate(value, 1):
+            found.append(one.read(each))
+            if number % RECORDS_A_STEP == 0:
+                yield RECORDS_A_STEP
+        return tuple(found)
 
-    return FieldCodec(lambda value: [one.write(each) for each in value], read)
+    return _long(lambda value: [one.write(each) for each in value], read)
 
 
 _NUMBER: Final[FieldCodec[int]] = FieldCodec(ULong, _number)
@@ -257,8 +287,8 @@ def register(
     names = _names(kind, fields)
     read_fields = _reader(kind, names, fields, optional)
 
-    def read(value: object) -> M:
-        message = read_fields(value)
+    def read(value: object) -> Steps[M]:
+        message = yield from read_fields(value)
         check(message)
         return message
 
@@ -335,13 +365,10 @@ def read_control(octets: Buffer) -> Steps[m.Message]:
     """Decode a control message in steps, with the result and errors of `decode_control`."""
     if len(octets) > MAX_CONTROL_BYTES:
         raise _malformed(f"it has {len(octets)} octets; at most {MAX_CONTROL_BYTES} are allowed")
-    yield 1 + (len(octets) >> 8)
     update = yield from _HEARSAY.decode(octets)
     if update is not None:
         return update
-    # the work of decoding the message, which is done in one step
-    yield len(octets) >> 6
-    section, end = decode_value(octets)
+    section, end = yield from decode_value_in_steps(octets)
     if type(section) is not Described or section.descriptor != Descriptor.AMQP_VALUE:
         raise _malformed("its section is not an amqp-value")
     if end != len(octets):
@@ -353,9 +380,11 @@ def read_control(octets: Buffer) -> Steps[m.Message]:
     if kind is None:
         raise _malformed(f"unknown opcode {body[0][:32]}")
     try:
-        message = kind.read(body[1:])
+        message = yield from kind.read_in_steps(body[1:])
     except ValueError as error:
         raise _malformed(f"{body[0]}: {error}") from None
+    # the work of the last steps
+    yield 1 + min(len(octets), OCTETS_A_STEP) // OCTETS_AN_ADDRESS
     return message
 
 

@@ -16,10 +16,9 @@ from router.control.network.messages import MobileTable, MobileUpdate
 from router.control.network.peerings import Peering
 from router.control.network.protocol import Protocol
 from router.control.network.steps import Steps
+from router.engine.connection import Connection
 from router.errors import AmqpError
 
-MOST_AT_ONCE: Final = 32
-"""Work done in a turn, in addresses advertised."""
 MOST_WAITING: Final = 8
 """With this many messages waiting, a neighbour gets no more credit."""
 MOST_UNNOTED: Final = 8192
@@ -29,18 +28,22 @@ MOST_UNNOTED: Final = 8192
 class Inboxes:
     """Set of queues with the messages from neighbours that wait to be processed.
 
-    `read(opcode, octets)` is called with the size of each decoded message. `fail(peering, error)`
-    closes the connection of a neighbour that has sent a malformed message.
+    `protocol` handles the messages between interiors, and `receive_from_edge(connection, octets)`
+    those between an edge and an interior. `read(opcode, octets)` is called with the size of each
+    decoded message between interiors. `fail(peering, error)` closes the connection of a neighbour
+    that has sent a malformed message.
     """
 
     def __init__(
         self,
-        protocol: Protocol,
+        protocol: Protocol | None,
+        receive_from_edge: Callable[[Connection, bytes], Steps[None]],
         unnoted: InterestQueue,
         read: Callable[[str, int], None],
         fail: Callable[[Peering, AmqpError], None],
     ) -> None:
         self._protocol = protocol
+        self._receive_from_edge = receive_from_edge
         self._unnoted = unnoted
         self._read = read
         self._fail = fail
@@ -65,10 +68,11 @@ class Inboxes:
         peering.head = None
         self._waiting.pop(peering, None)
 
-    def work(self, now: float, most: int = MOST_AT_ONCE) -> list[Peering]:
+    def work(self, now: float, begin: Callable[[Peering], None], most: int) -> list[Peering]:
         """Process some messages; return the neighbours whose queues have room again.
 
-        Messages with about `most` addresses are processed. `now` is in seconds.
+        Messages with about `most` addresses are processed. `now` is in seconds. `begin` is called
+        with the neighbour of each message that is processed, before its first step.
         """
         self._emptied.clear()
         while most > 0:
@@ -76,7 +80,9 @@ class Inboxes:
                 peering = next((each for each in self._waiting if self._is_ready(each)), None)
                 if peering is None:
                     break
-                self._work = self._act(peering, now)
+                begin(peering)
+                act = self._act_for_edge if peering.is_edge else self._act
+                self._work = act(peering, now)
             done = next(self._work, None)
             if done is None:
                 self._work = None
@@ -90,11 +96,10 @@ class Inboxes:
         return True
 
     def _act(self, peering: Peering, now: float) -> Steps[None]:
-        """Decode the next message from a neighbour, and process it unless it has to wait."""
+        """Decode the next message from an interior, and process it unless it has to wait."""
+        assert self._protocol is not None
         if peering.head is None:
-            octets = peering.inbox.popleft()
-            if peering.control.is_full and len(peering.inbox) < MOST_WAITING:
-                self._emptied.append(peering)
+            octets = self._take(peering)
             try:
                 message = yield from read_control(octets)
             except AmqpError as error:
@@ -109,8 +114,30 @@ class Inboxes:
             if not self._is_ready(peering):
                 return
         message, peering.head = peering.head, None
+        self._end_turn_of(peering)
+        yield from self._protocol.receive(peering.number, message, now)
+
+    def _act_for_edge(self, peering: Peering, now: float) -> Steps[None]:
+        """Process the next message from an edge, or of an edge's interior."""
+        octets = self._take(peering)
+        self._end_turn_of(peering)
+        try:
+            for done in self._receive_from_edge(peering.connection, octets):
+                yield done
+                if peering.is_over:
+                    return
+        except AmqpError as error:
+            self.drop(peering)
+            self._fail(peering, error)
+
+    def _take(self, peering: Peering) -> bytes:
+        octets = peering.inbox.popleft()
+        if peering.control.is_full and len(peering.inbox) < MOST_WAITING:
+            self._emptied.append(peering)
+        return octets
+
+    def _end_turn_of(self, peering: Peering) -> None:
         # a neighbour with more messages has its next turn after the others
         del self._waiting[peering]
         if peering.inbox:
             self._waiting[peering] = None
-        yield from self._protocol.receive(peering.number, message, now)

@@ -28,9 +28,9 @@ MOST_REMEMBERED: Final = 4096
 """Most link states in the cache; the oldest is dropped for a new one."""
 MOST_STATES: Final = 8192
 """Most link states in a message; if there are more, the general decoder reports an error."""
-AT_ONCE: Final = 64
+AT_ONCE: Final = 16
 """Work in one step, in addresses."""
-COST: Final = 5
+COST: Final = 12
 OCTETS: Final = 16
 """Work of each link state, in addresses; and octets to decode, if it is not cached, per address."""
 LARGEST_BYTES: Final = 2048
@@ -103,6 +103,8 @@ class LinkStateCodec:
                     spent = 0
         except (_UnusualLayoutError, IndexError, struct.error):
             return None
+        if spent:
+            yield spent
         return LinkStateUpdate(tuple(found)) if at == end else None
 
     def _aged_at(self, data: bytes, at: int, end: int) -> tuple[int, Aged]:

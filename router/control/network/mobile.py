@@ -210,6 +210,8 @@ class MobileAddresses:
         self._look_at_limits(table, now)
         self._flood(table, update, link.router)
         self._progressed(table, now)
+        # the work of the last step
+        yield len(update.keys) % AT_ONCE
         return True
 
     @property
@@ -256,6 +258,9 @@ class MobileAddresses:
             entries = zip(part.keys[at : at + AT_ONCE], part.terms[at : at + AT_ONCE], strict=True)
             assembly.add_some(entries, *self._room(table, len(assembly.entries)))
             self._reckon(table.first_neighbour, assembly.octets - before)
+        yield len(part.keys) % AT_ONCE
+        if self._assemblies.get(part.router) != (link.number, assembly):
+            return False
         if not assembly.added(part):
             return False
         if not assembly.is_right:

@@ -12,9 +12,11 @@ from collections.abc import Callable
 from typing import Final, Protocol as Interface
 
 from router.control.network.messages import Message, MobileUpdate
+from router.control.network.steps import Steps
 from router.core.links.control_links import ControlLink
 from router.core.routers.membership import EDGE, Peer
 from router.engine.connection import Connection
+from router.pacing import Pace
 
 MOST_UPDATES: Final = 1024
 """Most address updates that wait for one neighbour, each of about 32 KiB at most."""
@@ -42,6 +44,8 @@ class Peering:
         # number of updates that wait, and that were dropped
         self.updates = 0
         self.left_out = 0
+        # how much work its control messages may cause
+        self.pace: Pace
 
     @property
     def is_full(self) -> bool:
@@ -104,5 +108,11 @@ class EdgeConnections(Interface):
     def connection_left(self, connection: Connection) -> None:
         """Remove a connection that has ended."""
 
-    def message_received(self, connection: Connection, octets: bytes) -> None:
-        """Handle a control message. Raises `AmqpError` if it is malformed or not allowed."""
+    def heard(self, connection: Connection) -> None:
+        """Note that the peer has sent a control message, which is still to be processed."""
+
+    def receive(self, connection: Connection, octets: bytes) -> Steps[None]:
+        """Handle a control message, in steps.
+
+        Raises `AmqpError` if it is malformed or not allowed.
+        """

@@ -21,7 +21,7 @@ from router.control.network.link_states import LinkStates
 from router.control.network.links import RouterLink, RouterLinks
 from router.control.network.mobile import MobileAddresses
 from router.control.network.own_state import OwnLinkState
-from router.control.network.routes import MOST_AT_ONCE, Routes
+from router.control.network.routes import Routes
 from router.control.network.steps import Steps, do_all
 from router.control.network.timing import Timing
 from router.core.routers.routing_state import Interest, Path
@@ -29,8 +29,11 @@ from router.core.routers.routing_state import Interest, Path
 DUPLICATE: Final = "trioute:duplicate-id"
 DEFAULTS: Final = Limits()
 UNSUITABLE: Final = "trioute:unsuitable-router"
+# Handling an address that a neighbour advertises is as much work as so many steps of computing
+# routes, or as so many addresses in an answer.
+STEPS_AN_ADDRESS: Final = 6
 # Link states handled in one step; each is as much work as this many addresses.
-_STATES_AT_ONCE: Final = 16
+_STATES_AT_ONCE: Final = 8
 _PER_STATE: Final = 8
 # No router reaches this number; a claim that it did is ignored.
 _MOST_SAID: Final = 2**62
@@ -220,11 +223,14 @@ class Protocol:
         """Return whether `work` has anything left to do."""
         return self.routes.is_behind or self.mobile.answers.is_behind
 
-    def work(self, now: float) -> None:
-        """Do some of the deferred work; `take` returns the results."""
-        if self.routes.work():
+    def work(self, now: float, most: int) -> None:
+        """Do some of the deferred work; `take` returns the results.
+
+        The answers have about `STEPS_AN_ADDRESS * most` addresses, and routes get as many steps.
+        """
+        if self.routes.work(STEPS_AN_ADDRESS * most):
             self._routes_changed(now)
-        self.mobile.answers.work(MOST_AT_ONCE)
+        self.mobile.answers.work(STEPS_AN_ADDRESS * most)
 
     def has_room_again(self, link: int) -> None:
         """Send pending answers to a neighbour whose queue has room again."""

@@ -21,7 +21,7 @@ from router.core.routers.routing_state import Path, Tree
 _MANY: Final = 64
 _PAUSE_S: Final = 0.000_1
 # How much work is done in the turn that begins a computation (`steps`), and in each later one.
-AT_FIRST: Final = 512
+AT_FIRST: Final = 128
 MOST_AT_ONCE: Final = 192
 
 

@@ -8,7 +8,14 @@ step.
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import TypeVar
+from typing import Final, TypeVar
+
+from router.amqp.octets import Buffer
+from router.amqp.stepwise import decode_in_steps
+from router.amqp.types import Value
+
+OCTETS_AN_ADDRESS: Final = 64
+"""Decoding this many octets is as much work as handling one address."""
 
 T = TypeVar("T")
 
@@ -37,3 +44,18 @@ def do_some(steps: Steps[object], most: int) -> int:
             return most
         most -= done
     return 0
+
+
+def decode_value_in_steps(octets: Buffer) -> Steps[tuple[Value, int]]:
+    """Decode an AMQP value in steps; return it, and the position after it.
+
+    Raises AmqpError as `decode_value` does.
+    """
+    steps = decode_in_steps(octets)
+    while True:
+        try:
+            decoded = next(steps)
+        except StopIteration as done:
+            value, end = done.value
+            return value, end
+        yield decoded // OCTETS_AN_ADDRESS

@@ -33,6 +33,8 @@ CAPABILITY: Final = Symbol("qd.router")
 NAME: Final = "qd.router."
 # How many messages a peer may send before they are processed, and how large each may be.
 CREDIT: Final = 32
+# Work of receiving a message, counted in per-message frames (`Connection.deduct_work`).
+WORK: Final = 1024
 MAX_MESSAGE_BYTES: Final = 1 << 18
 # About how many octets are sent in one `flush`, however large the credit is: a message is encoded
 # only when it is sent.
@@ -67,8 +69,10 @@ class ControlLink:
         self.watcher = watcher
         self.queue: deque[Octets] = deque()
         self.is_over = False
-        # whether the peer gets no more credit because too many of its messages wait to be processed
+        # whether the peer gets no more credit: because too many of its messages wait to be
+        # processed, and because it has caused so much work that it has to rest
         self.is_full = False
+        self.is_resting = False
         self.sent_messages = 0
         self.sent_octets = 0
         self.received_messages = 0
@@ -116,8 +120,21 @@ class ControlLink:
     def go_on(self, forwarder: Core) -> None:
         """Give the peer credit again, because there is room for its messages."""
         self.is_full = False
-        if self._receiver is not None and not self.is_over:
+        self._renew_credit(forwarder)
+
+    def end_rest(self, forwarder: Core) -> None:
+        """Give the peer credit again, because it has rested."""
+        self.is_resting = False
+        self._renew_credit(forwarder)
+
+    def _renew_credit(self, forwarder: Core) -> None:
+        if self.takes_messages and self._receiver is not None and not self.is_over:
             forwarder.credit.note(None, self._receiver.owner)
+
+    @property
+    def takes_messages(self) -> bool:
+        """Return whether the peer gets credit for more messages."""
+        return not (self.is_full or self.is_resting)
 
     @property
     def can_flush(self) -> bool:
@@ -179,6 +196,7 @@ class ControlLink:
         """Count an incoming message, and pass it to the watcher."""
         self.received_messages += 1
         self.received_octets += len(octets)
+        self.connection.deduct_work(WORK)
         if not self.is_over:
             self.watcher.control_received(self, octets)
 
@@ -227,7 +245,7 @@ class ControlEnd(MessageEnd):
         if delivery.incoming_open:
             link.session.settle_with_code(delivery, ACCEPTED)
         self._control.received(octets)
-        if not self._control.is_full:
+        if self._control.takes_messages:
             forwarder.credit.note(None, link.owner)
 
     def outlives(self, event: LinkDetached | None) -> bool:

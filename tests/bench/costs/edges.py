@@ -27,6 +27,7 @@ from router.amqp.encode import encode_value
 from router.amqp.types import Described, ULong
 from router.config.model import AddressSettings, Configuration
 from router.config.router_settings import RouterSettings
+from router.control.edge.advertised_routes import MAX_FROM_EDGE
 from router.control.edge.edge import EdgeRouter
 from router.control.edge.edges import Edges
 from router.control.edge.messages import (
@@ -39,7 +40,8 @@ from router.control.edge.messages import (
     routes,
     watches,
 )
-from router.control.edge.routes import FEATURE, MAX_FROM_EDGE
+from router.control.edge.routes import FEATURE
+from router.control.network.steps import do_all
 from router.core.link_routes.route_outlets import UplinkOutlet
 from router.core.routers.membership import INSTANCE
 from router.core.routers.routing_state import Path
@@ -104,7 +106,8 @@ class Side:
             octets = encode_message(message)
 
             def hear(octets: bytes = octets) -> None:
-                self.part.message_received(connection, octets)
+                self.part.heard(connection)
+                do_all(self.part.receive(connection, octets))
 
             self.act(hear)
 
@@ -176,7 +179,7 @@ def toggle_routes(count: int) -> list[float]:
 
     def toggle() -> None:
         for octets in messages:
-            side.part.message_received(edge, octets)
+            do_all(side.part.receive(edge, octets))
 
     return measured(side.world, lambda: side.act(toggle))
 

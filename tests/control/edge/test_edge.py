@@ -8,6 +8,7 @@ import attrs
 import pytest
 
 from router.control.edge.messages import Watch, encode_message
+from router.control.network.steps import do_all
 from router.engine.connection import Connection
 from router.errors import AmqpError
 
@@ -110,12 +111,12 @@ def test_what_an_interior_must_not_say_ends_the_connection(octets: bytes) -> Non
     edge = world.edge_at("E")
     (connection,) = edge.proxies.reported_states
     with pytest.raises(AmqpError):
-        edge.message_received(connection, octets)
+        do_all(edge.receive(connection, octets))
 
 
 def test_what_is_heard_of_an_unknown_connection_is_nothing() -> None:
     world = one_interior("E")
-    world.edge_at("E").message_received(Connection.__new__(Connection), b"")
+    do_all(world.edge_at("E").receive(Connection.__new__(Connection), b""))
     world.edge_at("E").connection_left(Connection.__new__(Connection))
 
 

@@ -14,6 +14,7 @@ from router.control.edge.messages import (
     Watch,
     watches,
 )
+from router.control.network.steps import do_all
 from router.core.model.address import BALANCED, CLOSEST, FALLBACK, FIRST_EDGE, MULTICAST, Address
 from router.core.routers.routing_state import Interest, Path
 from router.errors import AmqpError
@@ -49,7 +50,7 @@ class Interior:
         self.watching.send_changes()
 
     def watch(self, watcher: EdgeWatches, *keys: str) -> None:
-        self.watching.received(watcher, Watch(keys))
+        do_all(self.watching.receive(watcher, Watch(keys)))
         self.watching.send_changes()
 
 
@@ -108,7 +109,7 @@ def test_what_is_watched_no_more_is_not_told_of() -> None:
     interior = Interior()
     edge, told = interior.edge()
     interior.watch(edge, "M0q", "M0r")
-    interior.watching.received(edge, Watch((), ("M0q", "M0unknown")))
+    do_all(interior.watching.receive(edge, Watch((), ("M0q", "M0unknown"))))
     told.clear()
     interior.client.receiver("q")
     interior.changed("q")
@@ -160,7 +161,7 @@ def test_what_is_no_key_of_an_address_is_refused(key: str) -> None:
     interior = Interior()
     edge, _ = interior.edge()
     with pytest.raises(AmqpError):
-        interior.watching.received(edge, Watch((key,)))
+        do_all(interior.watching.receive(edge, Watch((key,))))
 
 
 def test_so_many_are_watched_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,7 +200,7 @@ def watching_many(start: str) -> tuple[Interior, EdgeWatches, list[Message], lis
     edge, told = at.edge()
     at.router.is_patient = True
     for message in watches((f"M0{start}{number}", True) for number in range(MANY)):
-        at.watching.received(edge, message)
+        do_all(at.watching.receive(edge, message))
     return at, edge, told, looked
 
 
@@ -221,9 +222,9 @@ def test_what_is_not_watched_any_more_is_not_told() -> None:
     at, edge, told, looked = watching_many("q")
     at.watching.send_changes()
     assert 0 < len(looked) < MANY
-    at.watching.received(edge, Watch((), ("M0q998",)))
+    do_all(at.watching.receive(edge, Watch((), ("M0q998",))))
     at.watching.left(edge)
-    at.watching.received(edge, Watch(("M0q999", "M0new")))
+    do_all(at.watching.receive(edge, Watch(("M0q999", "M0new"))))
     at.router.catch_up()
     assert set(at.watching.by_key) == set(edge.sent_states) == {"M0q999", "M0new"}
     assert {"M0q999", "M0new"} <= {each.key for each in places(told)}

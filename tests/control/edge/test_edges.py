@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from router.control.edge.messages import Reached, UplinkUse, encode_message, work_of
+from router.control.edge.messages import Reached, UplinkUse, encode_message
+from router.control.network.steps import do_all
 from router.engine.connection import Connection
 from router.errors import AmqpError
 
@@ -117,12 +118,12 @@ def test_what_an_edge_must_not_say_ends_the_connection(octets: bytes) -> None:
     edges = world.edges_of("I")
     (connection,) = edges.by_connection
     with pytest.raises(AmqpError):
-        edges.message_received(connection, octets)
+        do_all(edges.receive(connection, octets))
 
 
 def test_what_is_heard_of_an_unknown_connection_is_nothing() -> None:
     world = one_interior("E")
-    world.edges_of("I").message_received(Connection.__new__(Connection), b"")
+    do_all(world.edges_of("I").receive(Connection.__new__(Connection), b""))
     world.edges_of("I").connection_left(Connection.__new__(Connection))
 
 
@@ -143,7 +144,7 @@ def test_an_edge_that_comes_and_goes_within_a_turn_is_looked_for_once() -> None:
 
     def flood() -> None:
         for number in range(51):
-            edges.message_received(connection, encode_message(UplinkUse(number % 2 == 1)))
+            do_all(edges.receive(connection, encode_message(UplinkUse(number % 2 == 1))))
 
     host.turn(flood)
     world.run(0.01)
@@ -188,7 +189,7 @@ def test_very_many_links_are_given_up_in_later_turns() -> None:
 
 def said(world: World, connection: Any, *, is_active: bool) -> None:
     """Tell the interior, as its edge, whether the edge uses its uplink."""
-    world.edges_of("I").message_received(connection, encode_message(UplinkUse(is_active)))
+    do_all(world.edges_of("I").receive(connection, encode_message(UplinkUse(is_active))))
 
 
 def test_very_many_idle_links_are_given_up_in_later_turns() -> None:
@@ -221,11 +222,3 @@ def test_very_many_other_addresses_are_looked_at_in_later_turns() -> None:
     world.offer(sender, 5, 2)
     assert sender.count() == {"accepted": 5}
     world.check()
-
-
-def test_what_an_edge_says_counts_as_work() -> None:
-    world = one_interior("E")
-    [connection] = world.edges_of("I").by_connection
-    before = connection.turn_end
-    said(world, connection, is_active=True)
-    assert before - connection.turn_end == work_of(UplinkUse(True))

@@ -13,7 +13,6 @@ from router.control.edge.messages import (
     LONGEST_BYTES,
     MOST_KEYS,
     PART_BYTES,
-    WORK_A_KEY,
     Beat,
     InteriorAddress,
     Message,
@@ -26,7 +25,6 @@ from router.control.edge.messages import (
     reached,
     routes,
     watches,
-    work_of,
 )
 from router.errors import AmqpError
 
@@ -154,10 +152,3 @@ def test_no_part_has_more_keys_than_a_message_may_have() -> None:
     shortest = [f"C{chr(0x21 + number % 90)}{number // 90:x}" for number in range(5000)]
     parts = list(routes((key, True) for key in shortest))
     assert max(len(part.added) for part in parts) <= MOST_KEYS
-
-
-def test_work_is_counted_by_keys() -> None:
-    assert work_of(Beat(1, 1)) == work_of(None) < work_of(UplinkUse(True))
-    assert work_of(Watch(("M0a", "M0b"), ("M0c",))) - work_of(Watch()) == 3 * WORK_A_KEY
-    assert work_of(Routes(("Ca",), ("Cb",))) - work_of(Routes()) == 2 * WORK_A_KEY
-    assert work_of(Reached((InteriorAddress("M0a", True, 1),))) - work_of(Reached(())) == WORK_A_KEY

@@ -8,15 +8,10 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
+from router.control.edge.advertised_routes import LONGEST_KEY, MAX_FROM_EDGE
 from router.control.edge.messages import Routes, decode_message, encode_message, routes
-from router.control.edge.routes import (
-    FEATURE,
-    LONGEST_KEY,
-    MAX_FROM_EDGE,
-    AdvertisedRoutes,
-    EdgeLinkRoutes,
-    InteriorLinkRoutes,
-)
+from router.control.edge.routes import FEATURE, EdgeLinkRoutes, InteriorLinkRoutes
+from router.control.network.steps import do_all
 from router.core.link_routes.link_routes import IN
 from router.core.link_routes.remote_link_routes import (
     LinkRoutesUnsupported,
@@ -25,7 +20,7 @@ from router.core.link_routes.remote_link_routes import (
 )
 from router.core.link_routes.route_outlets import LinkRouteRule
 from router.core.routers.membership import FEATURES_SPOKEN
-from router.core.routers.routing_state import IN_PREFIX, Interest
+from router.core.routers.routing_state import Interest
 from router.errors import AmqpError
 
 from support.edges import World, one_interior
@@ -33,7 +28,6 @@ from support.examples import examples
 from support.in_memory import Router
 from support.mesh import Mesh
 from support.route_brokers import Broker, serve
-from support.traced import traced_bytes
 from support.turns import most_in_a_turn
 
 KNOWN = frozenset({FEATURE})
@@ -66,6 +60,10 @@ class Side:
         arrived = decode_message(encode_message(message))
         assert isinstance(arrived, Routes)
         self.told += [(connection, arrived) for connection in connections]
+
+    def receive(self, connection: Any, message: Routes) -> None:
+        """Receive a message from another router."""
+        do_all(self.routes.receive(connection, message))
 
     def connect(self, name: str, features: frozenset[str] = KNOWN) -> Any:
         """Connect another router."""
@@ -131,8 +129,8 @@ def test_an_edges_containers_are_there_while_it_uses_the_connection() -> None:
     connection, other = side.connect("e"), side.connect("e")
     neighbour = side.connect("f")
     side.told.clear()
-    side.routes.received(connection, Routes(("Cq", "Dq")))
-    side.routes.received(other, Routes(("Cq", "Dq")))
+    side.receive(connection, Routes(("Cq", "Dq")))
+    side.receive(other, Routes(("Cq", "Dq")))
     assert (side.has("q.a"), here) == (False, {})
     side.routes.use(connection, is_active=True)
     assert side.has("q.a")
@@ -140,8 +138,8 @@ def test_an_edges_containers_are_there_while_it_uses_the_connection() -> None:
     side.routes.finish()
     # e has them itself
     assert side.told == [(neighbour, Routes(("Cq", "Dq")))]
-    side.routes.received(connection, Routes((), ("Dq",)))
-    side.routes.received(connection, Routes((), ("Dq", "Cunknown")))
+    side.receive(connection, Routes((), ("Dq",)))
+    side.receive(connection, Routes((), ("Dq", "Cunknown")))
     assert set(here) == {"Cq"}
     # the other one takes over what it was told before
     side.routes.use(connection, is_active=False)
@@ -158,10 +156,10 @@ def test_one_pattern_told_of_in_two_ways_is_there_until_both_are_taken_back() ->
     side = Side(InteriorLinkRoutes)
     connection = side.connect("e")
     side.routes.use(connection, is_active=True)
-    side.routes.received(connection, Routes(("Cq.a", "Cq/a", "Cq.a")))
-    side.routes.received(connection, Routes((), ("Cq.a",)))
+    side.receive(connection, Routes(("Cq.a", "Cq/a", "Cq.a")))
+    side.receive(connection, Routes((), ("Cq.a",)))
     assert side.has("q.a")
-    side.routes.received(connection, Routes((), ("Cq/a",)))
+    side.receive(connection, Routes((), ("Cq/a",)))
     assert not side.has("q.a")
 
 
@@ -170,18 +168,18 @@ def test_what_is_no_key_of_a_link_route_is_an_error(key: str) -> None:
     side = Side(InteriorLinkRoutes)
     connection = side.connect("e")
     with pytest.raises(AmqpError, match="is not the key of a link route"):
-        side.routes.received(connection, Routes((key,)))
+        side.receive(connection, Routes((key,)))
 
 
 def test_an_edge_may_not_tell_of_more_than_so_many() -> None:
     side = Side(InteriorLinkRoutes)
     connection = side.connect("e")
     for number in range(MAX_FROM_EDGE):
-        side.routes.received(connection, Routes((f"Cq{number}",)))
-    side.routes.received(connection, Routes(("Cnew",), ("Cq0",)))
-    side.routes.received(connection, Routes(("Cnew",)))
+        side.receive(connection, Routes((f"Cq{number}",)))
+    side.receive(connection, Routes(("Cnew",), ("Cq0",)))
+    side.receive(connection, Routes(("Cnew",)))
     with pytest.raises(AmqpError, match="more than"):
-        side.routes.received(connection, Routes(("Cone too many",)))
+        side.receive(connection, Routes(("Cone too many",)))
 
 
 @pytest.mark.parametrize("key", ["C_edge/e", "E_topo/0/a/#", "E$management"])
@@ -190,7 +188,7 @@ def test_names_of_routers_own_nodes_are_no_edges(key: str) -> None:
     side.router.table.add_own_node("$management")
     connection = side.connect("e")
     side.routes.use(connection, is_active=True)
-    side.routes.received(connection, Routes((key, "Cq")))
+    side.receive(connection, Routes((key, "Cq")))
     assert side.has("q.a")
     assert not side.has(key[1:].replace("#", "x"))
     assert RouteRefused("e", key) in side.router.events
@@ -201,7 +199,7 @@ def test_what_is_refused_an_edge_is_in_the_log_ever_more_seldom() -> None:
     connection = side.connect("e")
     before = len(side.router.events)
     for _ in range(30):
-        side.routes.received(connection, Routes(tuple(f"C_edge/{each}" for each in range(100))))
+        side.receive(connection, Routes(tuple(f"C_edge/{each}" for each in range(100))))
     said = side.router.events[before:]
     assert [each.count for each in said] == [1, 10, 100, 1000]
 
@@ -212,7 +210,7 @@ def test_all_edges_are_told_the_same_once_but_those_whose_routes_they_are() -> N
     side.told.clear()
     side.written = 0
     side.routes.use(edges["e"], is_active=True)
-    side.routes.received(edges["e"], Routes(("Ca", "Cb")))
+    side.receive(edges["e"], Routes(("Ca", "Cb")))
     side.serve("here")
     side.routes.finish()
     whole = Routes(("Ca", "Cb", "Chere"))
@@ -224,7 +222,7 @@ def test_all_edges_are_told_the_same_once_but_those_whose_routes_they_are() -> N
     side.told.clear()
     # one of them has one of these as well: both others go on as before
     side.routes.use(edges["f"], is_active=True)
-    side.routes.received(edges["f"], Routes(("Cb",)))
+    side.receive(edges["f"], Routes(("Cb",)))
     side.routes.finish()
     assert side.told == [(edges["e"], Routes(("Cb",)))]
     side.told.clear()
@@ -265,14 +263,14 @@ def test_an_edge_of_an_earlier_version_is_told_nothing() -> None:
 def test_what_interiors_have_told_counts_while_they_are_used() -> None:
     side = Side(EdgeLinkRoutes)
     first, second = (side.connect(name) for name in "ab")
-    side.routes.received(first, Routes(("Cq",)))
-    side.routes.received(second, Routes(("Cq", "Cr")))
+    side.receive(first, Routes(("Cq",)))
+    side.receive(second, Routes(("Cq", "Cr")))
     assert not side.has("q.a")
     side.routes.use([first])
     assert (side.has("q.a"), side.has("r.a")) == (True, False)
     side.routes.use([first, second])
     assert (side.has("q.a"), side.has("r.a")) == (True, True)
-    side.routes.received(second, Routes((), ("Cr",)))
+    side.receive(second, Routes((), ("Cr",)))
     assert not side.has("r.a")
     side.routes.use([])
     assert not side.has("q.a")
@@ -284,14 +282,14 @@ def test_what_was_lost_is_known_until_another_has_spoken() -> None:
     side = Side(EdgeLinkRoutes)
     first = side.connect("a")
     side.routes.use([first])
-    side.routes.received(first, Routes(("Cq", "Cr")))
+    side.receive(first, Routes(("Cq", "Cr")))
     side.routes.left(first)
     side.routes.use([])
     assert side.has("q.a")
     second = side.connect("b")
     side.routes.use([second])
     assert side.has("q.a")
-    side.routes.received(second, Routes(("Cr",)))
+    side.receive(second, Routes(("Cr",)))
     assert (side.has("q.a"), side.has("r.a")) == (False, True)
     side.routes.left(second)
     side.routes.use([])
@@ -316,44 +314,33 @@ def test_interiors_are_told_of_what_is_here() -> None:
     assert side.heard() == [({"Cr"}, {"Cq"})] * 2
 
 
-def test_an_interior_may_tell_of_more_than_an_edge() -> None:
-    link_routes = Router().forwarder.link_routes
-    connection = Router().client().connection
-    connection.is_client = True
-    told = AdvertisedRoutes(link_routes, connection, "a")
-    told.change((f"Cq{number}" for number in range(MAX_FROM_EDGE + 1)), ())
-    assert told.keys is not None
-    assert len(told.keys) == MAX_FROM_EDGE + 1
-    assert told.refused == 0
-
-
 @pytest.mark.parametrize(
     ("name", "most"), [("MAX_FROM_INTERIOR", 20), ("MAX_FROM_INTERIOR_BYTES", 20 * len("Cq00"))]
 )
 def test_an_edge_keeps_so_many_of_what_an_interior_tells(
     monkeypatch: pytest.MonkeyPatch, name: str, most: int
 ) -> None:
-    monkeypatch.setattr(f"router.control.edge.routes.{name}", most)
+    monkeypatch.setattr(f"router.control.edge.advertised_routes.{name}", most)
     side = Side(EdgeLinkRoutes)
     connection = side.connect("a")
     side.routes.use([connection])
     for number in range(50):
-        side.routes.received(connection, Routes((f"Cq{number:02}",)))
+        side.receive(connection, Routes((f"Cq{number:02}",)))
     assert (side.has("q19.a"), side.has("q20.a")) == (True, False)
     assert side.router.events[-2:] == [RoutesLeftOut("a", 1, 20), RoutesLeftOut("a", 10, 20)]
     # what is taken back makes room
-    side.routes.received(connection, Routes(("Cqxx",), ("Cq00", "Cq20")))
+    side.receive(connection, Routes(("Cqxx",), ("Cq00", "Cq20")))
     assert (side.has("q00.a"), side.has("qxx.a")) == (False, True)
 
 
 def test_keys_of_an_edge_have_no_more_than_so_many_octets(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("router.control.edge.routes.MAX_FROM_EDGE_BYTES", 100)
+    monkeypatch.setattr("router.control.edge.advertised_routes.MAX_FROM_EDGE_BYTES", 100)
     side = Side(InteriorLinkRoutes)
     connection = side.connect("e")
-    side.routes.received(connection, Routes(("C" + "x" * 99,)))
+    side.receive(connection, Routes(("C" + "x" * 99,)))
     with pytest.raises(AmqpError, match="more than 100 octets"):
-        side.routes.received(connection, Routes(("Cy",)))
-    side.routes.received(connection, Routes(("Cy",), ("C" + "x" * 99,)))
+        side.receive(connection, Routes(("Cy",)))
+    side.receive(connection, Routes(("Cy",), ("C" + "x" * 99,)))
 
 
 # Both.
@@ -439,7 +426,7 @@ def serving_many(kind: Any) -> tuple[Side, Any, list[Any]]:
     side.router.is_patient = True
     connection = side.connect("e")
     for message in routes((f"Cq{number}", True) for number in range(MANY)):
-        side.routes.received(connection, message)
+        side.receive(connection, message)
     changed: list[Any] = []
     side.router.forwarder.link_routes.watchers.append(changed.append)
     return side, connection, changed
@@ -476,7 +463,7 @@ def test_very_many_come_and_go_in_later_turns(kind: Any) -> None:
         side.routes.use([])
         other = side.connect("f")
         side.routes.use([other])
-        turn(lambda: side.routes.received(other, Routes()))
+        turn(lambda: side.receive(other, Routes()))
     assert not list(side.router.forwarder.link_routes.routes())
     assert not told.keys
 
@@ -499,8 +486,8 @@ def test_what_is_told_while_outlets_are_made_counts() -> None:
     use(side, connection, is_used=True)
     assert side.has("q0")
     assert not side.has("q998")
-    side.routes.received(connection, Routes(("Cnew", "Cq0"), ("Cq998", "Cq1")))
-    side.routes.received(connection, Routes(("Cq1",), ("Cnew",)))
+    side.receive(connection, Routes(("Cnew", "Cq0"), ("Cq998", "Cq1")))
+    side.receive(connection, Routes(("Cq1",), ("Cnew",)))
     side.router.catch_up()
     assert len(side.router.forwarder.reach.own_interests) == MANY - 1
     assert [side.has(each) for each in ("q0", "q1", "q998", "new")] == [True, True, False, False]
@@ -513,7 +500,7 @@ def test_routes_of_another_uplink_are_there_before_those_of_the_first_go() -> No
     side, first, _ = serving_many(EdgeLinkRoutes)
     second = side.connect("f")
     for message in routes((f"Cq{number}", True) for number in range(MANY)):
-        side.routes.received(second, message)
+        side.receive(second, message)
     use(side, first, is_used=True)
     side.router.catch_up()
     counts: list[int] = []
@@ -668,23 +655,3 @@ def test_an_edge_that_tells_of_too_many_is_cut_off_and_all_of_them_are_gone() ->
     world.run(0.3)
     assert not list(world.host("I").forwarder.link_routes.routes())
     assert not world.host("I").reach.own_interests.keys() & {"Cq0", "Cq1"}
-
-
-@pytest.mark.parametrize(
-    "text", ["a" * 2000, "a" * 2000 + "\U0001f600", "a/\U0001f600." * 400, ".a" * 40, "a"],
-    ids=["ascii", "widest", "parted", "tokens", "short"],
-)  # fmt: skip
-def test_no_more_is_held_of_routes_than_is_charged(text: str) -> None:
-    router = Router()
-    connection = router.client(role="edge").connection
-    told = AdvertisedRoutes(router.forwarder.link_routes, connection, "edge")
-    told.use(is_open=True)
-    before = connection.account.total
-
-    def tell() -> None:
-        told.change([f"{IN_PREFIX}{number:03}{text}" for number in range(200)], [])
-        router.finish_turn()
-
-    assert traced_bytes(tell) < connection.account.total - before
-    told.change([], list(told.keys or ()))
-    assert connection.account.total == before

@@ -12,7 +12,9 @@ from router.config.connectors import ConnectorSettings
 from router.config.listeners import ListenerSettings
 from router.config.model import Configuration
 from router.config.router_settings import RouterSettings
-from router.control.network.adjacency import MOST_AT_ONCE, Neighbours
+from router.control.network.adjacency import Neighbours
+from router.control.network.resting import MOST_AT_ONCE
+from router.control.network.steps import Steps
 from router.core.links.control_links import MAX_QUEUED_TO_EDGE
 from router.core.routers.news import DuplicateRouterId, NeighbourFound, NeighbourLost, News
 from router.core.routers.routing_state import Interest, Path
@@ -130,10 +132,10 @@ def test_what_changes_in_one_turn_is_told_at_once() -> None:
         for number in range(1000):
             one.reach.set_own_interest(f"M0a{number}", Interest(1))
 
-    before = adjacency(one).messages["out", "MAU"]
+    before = adjacency(one).outboxes.messages["out", "MAU"]
     one.turn(want)
     network.run(0.1)
-    assert adjacency(one).messages["out", "MAU"] - before == 1
+    assert adjacency(one).outboxes.messages["out", "MAU"] - before == 1
     assert len(network.hosts["B"].reach.wanted) == 1000
 
 
@@ -280,11 +282,15 @@ class Edges:
         """One is not there any more."""
         self.connections = [each for each in self.connections if each[0] is not connection]
 
-    def message_received(self, connection: Connection, octets: bytes) -> None:
+    def heard(self, connection: Connection) -> None:
+        """Do nothing: nobody is silent here."""
+
+    def receive(self, connection: Connection, octets: bytes) -> Steps[None]:
         """Record a message, or raise AmqpError if messages are refused."""
         if self.refuses:
             raise AmqpError("x:wrong")
         self.received.append(octets)
+        yield 1
 
 
 def edge_and_interior(connections: int = 1) -> tuple[Network, dict[str, Edges]]:

@@ -10,6 +10,7 @@ from router.control.network import inboxes
 from router.control.network.adjacency import Neighbours
 from router.control.network.codec import encode_control
 from router.control.network.messages import Aged, LinkState, LinkStateUpdate, MobileUpdate
+from router.control.network.resting import MOST_AT_ONCE
 from router.core.routers.routing_state import Interest
 from router.simulation.host import SimulatedRouter
 from router.simulation.network import Network
@@ -73,7 +74,7 @@ def test_much_that_is_said_at_once_takes_many_turns_and_nobody_else_waits_for_al
     assert len(b.reach.wanted) < 40_000
     network.run(3)
     assert len(b.reach.wanted) == 40_001
-    assert max(counts) <= inboxes.MOST_AT_ONCE
+    assert max(counts) <= MOST_AT_ONCE
     assert not adjacency(b).is_behind
 
 
