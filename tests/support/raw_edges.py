@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from router.amqp.framing import AMQP_HEADER
-from router.amqp.performatives import Attach, Begin, Close, Flow, Open, Source, Transfer
+from router.amqp.performatives import Begin, Close, Open
 from router.amqp.types import Symbol, UInt, ULong
 from router.control.edge.messages import Beat, Message, UplinkUse, encode_message
 
 from support.raw_peers import RawPeer
-from support.raw_routers import CONTROL
+from support.raw_routers import ClosedByRouter, ControlLink
 
 _BEGIN = Begin(next_outgoing_id=0, incoming_window=2**31 - 1, outgoing_window=2**31 - 1)
 # Of the open: what an edge says that advertises link routes.
@@ -30,7 +30,7 @@ class RawEdge(RawPeer):
         host: str = "127.0.0.1",
     ) -> None:
         super().__init__(port, receive_buffer_bytes=receive_buffer_bytes, host=host)
-        self._number = 0
+        self._link: ControlLink | None = None
         self.send(AMQP_HEADER)
         self.say(
             Open(
@@ -47,31 +47,26 @@ class RawEdge(RawPeer):
 
     def attach_control(self) -> None:
         """Attach this end of the control link with handle 0, wait for credit, and be active."""
-        self.say(_BEGIN)
-        self.say(Attach("qd.router.raw", 0, False, source=Source(), target=CONTROL,
-                        initial_delivery_count=0))  # fmt: skip
-        flow = self.hear_until(Flow)
-        while flow.handle is None or not flow.link_credit:
-            flow = self.hear_until(Flow)
+        self._link = ControlLink(self)
         self.control(Beat(1, 2**32 - 1), UplinkUse(True))
 
-    def control(self, *messages: Message | bytes) -> None:
-        """Send control messages, or octets in the place of them."""
+    def control(self, *messages: Message | bytes, waits: bool = True) -> None:
+        """Send control messages, or octets in the place of them.
+
+        With `waits`, each is sent as soon as there is credit for it, otherwise at once.
+        """
+        assert self._link is not None
         for message in messages:
             octets = message if isinstance(message, bytes) else encode_message(message)
-            number = self._number
-            self._number += 1
-            transfer = Transfer(0, number, number.to_bytes(4, "big"), 0, settled=True)
-            self.transfer(transfer, octets)
+            self._link.send(octets, waits=waits)
 
     def control_until_closed(self, messages: Iterable[Message]) -> str:
         """Send control messages until the router closes; return the condition of its close."""
         try:
             for message in messages:
                 self.control(message)
-        except (ConnectionResetError, BrokenPipeError):
-            # it has said why before
-            pass
+        except ClosedByRouter as closed:
+            return closed.condition
         return self.why_closed()
 
     def why_closed(self) -> str:

@@ -41,6 +41,14 @@ class RawRouter(RawPeer):
         self.header()
 
 
+class ClosedByRouter(EOFError):
+    """The router has closed the connection."""
+
+    def __init__(self, close: Close) -> None:
+        super().__init__(f"the router closed the connection: {close.error}")
+        self.condition = "" if close.error is None else str(close.error.condition)
+
+
 class ControlLink:
     """Control link from a peer, on a session of its own.
 
@@ -58,9 +66,13 @@ class ControlLink:
                         initial_delivery_count=0))  # fmt: skip
         self._wait()
 
-    def send(self, octets: bytes) -> None:
-        """Send one message as soon as there is credit for it."""
-        self._wait()
+    def send(self, octets: bytes, *, waits: bool = True) -> None:
+        """Send one message: with `waits` as soon as there is credit for it, otherwise at once.
+
+        Raises ClosedByRouter if the router closes the connection meanwhile.
+        """
+        if waits:
+            self._wait()
         tag = self._sent.to_bytes(4, "big")
         self._peer.transfer(Transfer(0, self._sent, tag, 0, settled=True), octets)
         self._sent += 1
@@ -69,7 +81,7 @@ class ControlLink:
         while self._sent >= min(self._credit_end, self._window_end):
             heard = self._peer.hear_until((Attach, Flow, Close))
             if isinstance(heard, Close):
-                raise EOFError(f"the router closed the connection: {heard.error}")
+                raise ClosedByRouter(heard)
             if isinstance(heard, Flow):
                 self._window_end = (heard.next_incoming_id or 0) + heard.incoming_window
                 if heard.handle is not None:

@@ -78,6 +78,8 @@ class EdgeWatches:
         self.due: dict[str, None] = {}
         self.changed: list[InteriorAddress] = []
         self.check = DeferredPass()
+        # whether a message of the edge is being processed, which may cause more changes
+        self.is_receiving = False
 
 
 class Watches:
@@ -103,12 +105,17 @@ class Watches:
 
         Raises `AmqpError` if a key does not stand for an address, or if the edge watches too many.
         """
-        for key in message.removed:
-            self._remove(watcher, key)
-            yield WORK_A_KEY
-        for key in message.added:
-            self._add(watcher, key)
-            yield WORK_A_KEY
+        watcher.is_receiving = True
+        try:
+            for key in message.removed:
+                self._remove(watcher, key)
+                yield WORK_A_KEY
+            for key in message.added:
+                self._add(watcher, key)
+                yield WORK_A_KEY
+        finally:
+            watcher.is_receiving = False
+        self._note_watcher(watcher)
 
     def _add(self, watcher: EdgeWatches, key: str) -> None:
         split_key(key)
@@ -214,7 +221,8 @@ class Watches:
         for watcher in due:
             if watcher.due:
                 watcher.check.start(self.forwarder.turn.deferred, self._check_due(watcher))
-            if watcher.check.is_running and len(watcher.changed) < KEYS_A_STEP:
+            is_busy = watcher.check.is_running or watcher.is_receiving
+            if is_busy and len(watcher.changed) < KEYS_A_STEP:
                 # wait until there are more changes for one message
                 continue
             changed, watcher.changed = watcher.changed, []

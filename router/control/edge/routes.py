@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from router.control.edge.advertised_routes import AdvertisedRoutes
-from router.control.edge.key_streams import KeyStreams
+from router.control.edge.key_streams import KEYS_A_STEP, KeyStreams
 from router.control.edge.messages import Message, Routes, routes
 from router.control.network.steps import Steps
 from router.core.addresses.table import address_name
@@ -148,6 +148,8 @@ class InteriorLinkRoutes:
         # that edge, to which the key is not sent; otherwise it is None.
         self._said: dict[str, str | None] = {}
         self._due: dict[str, tuple[str, str]] = {}
+        # whether a message of an edge is being processed, which may change more
+        self._is_receiving = False
         self._telling = KeyStreams(forwarder.turn.deferred, self._tell_of)
         forwarder.link_routes.watchers.append(self._changed)
 
@@ -202,19 +204,27 @@ class InteriorLinkRoutes:
     def receive(self, connection: Connection, message: Routes) -> Steps[None]:
         """Update the link routes of an edge; raise `AmqpError` for an invalid key, or too many."""
         advertised = self.advertised[connection]
-        for key in message.removed:
-            advertised.change((), (key,))
-            yield WORK_A_ROUTE
-        for key in message.added:
-            if self._has_fixed_place(key):
-                # no matter what an edge advertises
-                advertised.refused += 1
-                if advertised.should_log():
-                    event = RouteRefused(advertised.router, key, advertised.refused)
-                    self.forwarder.observer.event_received(connection, event)
-            else:
-                advertised.change((key,), ())
-            yield WORK_A_ROUTE
+        self._is_receiving = True
+        try:
+            for key in message.removed:
+                advertised.change((), (key,))
+                yield WORK_A_ROUTE
+            for key in message.added:
+                self._add(advertised, key)
+                yield WORK_A_ROUTE
+        finally:
+            self._is_receiving = False
+        self.forwarder.network.note_edges()
+
+    def _add(self, advertised: AdvertisedRoutes, key: str) -> None:
+        if not self._has_fixed_place(key):
+            advertised.change((key,), ())
+            return
+        # no matter what an edge advertises
+        advertised.refused += 1
+        if advertised.should_log():
+            event = RouteRefused(advertised.router, key, advertised.refused)
+            self.forwarder.observer.event_received(advertised.connection, event)
 
     def _has_fixed_place(self, key: str) -> bool:
         """Return whether the names of a link route have a fixed location."""
@@ -241,7 +251,7 @@ class InteriorLinkRoutes:
 
     def finish(self) -> None:
         """Send the changes of this turn to the edges. Call this at the end of the turn."""
-        if not self._due:
+        if not self._due or (self._is_receiving and len(self._due) < KEYS_A_STEP):
             return
         due, self._due = self._due, {}
         common: list[tuple[str, bool]] = []

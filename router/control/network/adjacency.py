@@ -171,10 +171,6 @@ class Neighbours:
             peering.is_edge or peering.peer.router in synced for peering in self.peerings.values()
         )
 
-    def peering_of(self, connection: Connection) -> Peering | None:
-        """Return the state of an open connection to another router; None for other connections."""
-        return self._by_connection.get(connection)
-
     # Events of connections.
 
     def event_received(self, connection: Connection, event: object) -> None:
@@ -297,15 +293,17 @@ class Neighbours:
         if peering.is_over:
             return
         self.resting.caused_by(peering)
+        self._heard(peering)
+        self._inboxes.add(peering, octets)
+        self._may_go_on = self._may_go_on or not self.resting.others_are_active()
+        self._note()
+
+    def _heard(self, peering: Peering) -> None:
         if peering.is_edge:
             if self.edges is not None:
                 self.edges.heard(peering.connection)
         elif self.protocol is not None:
             self.protocol.heard(peering.number, self.now)
-        self._inboxes.add(peering, octets)
-        # otherwise in a turn of its own
-        self._may_go_on = self._may_go_on or not self.resting.others_are_active()
-        self._note()
 
     def _receive_from_edge(self, connection: Connection, octets: bytes) -> Steps[None]:
         if self.edges is not None:
@@ -327,14 +325,15 @@ class Neighbours:
             self._close_failed()
             if self.protocol is None:
                 continue
-            if self.reach.own_changes and was_due:
+            own = len(self.reach.own_changes)
+            if own and was_due and not self._inboxes.may_change_more(own):
                 was_due = False
                 self.protocol.want(self.reach.take_own_changes(MOST_TOLD), self.now)
             for change in self.protocol.take(self.now):
                 has_changed |= self._act(change)
         if self._may_want:
             self._may_want = False
-            has_changed |= self._news.note(self.resting.most_at_once()) > 0
+            has_changed |= self._news.note(self.resting.most_noted()) > 0
         for peering in self.outboxes.flush(self.now, is_all=may_go_on):
             if self.protocol is not None:
                 self.protocol.has_room_again(peering.number)
@@ -436,7 +435,7 @@ class Neighbours:
     def tick(self, now: float) -> None:
         """Do all work that is due at `now`, in seconds of the turn's clock."""
         self.go_on(now)
-        self.resting.tick(now)
+        self.resting.tick(now, self._heard)
         missed_s, self._looked_at = now - self._looked_at, now
         if missed_s > STALL_S:
             self.outboxes.extend_deadlines(now)

@@ -21,6 +21,8 @@ from router.errors import AmqpError
 
 MOST_WAITING: Final = 8
 """With this many messages waiting, a neighbour gets no more credit."""
+MOST_HELD_BACK: Final = 256
+"""Most changes that wait for more of them from the same message."""
 MOST_UNNOTED: Final = 8192
 """With this many changed addresses of a router waiting, no more of its messages are processed."""
 
@@ -51,10 +53,18 @@ class Inboxes:
         self._waiting: dict[Peering, None] = {}
         # the message that is being processed
         self._work: Steps[None] | None = None
+        self._is_of_edge = False
         self._emptied: list[Peering] = []
 
     def __bool__(self) -> bool:
         return bool(self._waiting) or self._work is not None
+
+    def may_change_more(self, count: int) -> bool:
+        """Return whether `count` changes should wait for more, from the present message of an edge.
+
+        Each key of such a message is a step of its own.
+        """
+        return self._work is not None and self._is_of_edge and count < MOST_HELD_BACK
 
     def add(self, peering: Peering, octets: bytes) -> None:
         """Queue a message from a neighbour."""
@@ -81,6 +91,7 @@ class Inboxes:
                 if peering is None:
                     break
                 begin(peering)
+                self._is_of_edge = peering.is_edge
                 act = self._act_for_edge if peering.is_edge else self._act
                 self._work = act(peering, now)
             done = next(self._work, None)

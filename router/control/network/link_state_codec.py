@@ -28,7 +28,7 @@ MOST_REMEMBERED: Final = 4096
 """Most link states in the cache; the oldest is dropped for a new one."""
 MOST_STATES: Final = 8192
 """Most link states in a message; if there are more, the general decoder reports an error."""
-AT_ONCE: Final = 16
+AT_ONCE: Final = 8
 """Work in one step, in addresses."""
 COST: Final = 12
 OCTETS: Final = 16

@@ -197,21 +197,18 @@ class MobileAddresses:
         if update.base > table.seq:
             self._miss(table, update.seq, link.number, now)
             return False
-        if len(update.keys) <= AT_ONCE:
-            self._set_some(table, update, 0)
-        else:
-            for at in range(0, len(update.keys), AT_ONCE):
-                self._set_some(table, update, at)
+        for at in range(0, len(update.keys), AT_ONCE):
+            if at:
                 yield AT_ONCE
                 if self.tables.get(update.router) is not table or update.base > table.seq:
                     return False
+            self._set_some(table, update, at)
         table.follow(update)
         table.moved_at = now
         self._look_at_limits(table, now)
         self._flood(table, update, link.router)
         self._progressed(table, now)
-        # the work of the last step
-        yield len(update.keys) % AT_ONCE
+        yield AT_ONCE
         return True
 
     @property
@@ -258,9 +255,6 @@ class MobileAddresses:
             entries = zip(part.keys[at : at + AT_ONCE], part.terms[at : at + AT_ONCE], strict=True)
             assembly.add_some(entries, *self._room(table, len(assembly.entries)))
             self._reckon(table.first_neighbour, assembly.octets - before)
-        yield len(part.keys) % AT_ONCE
-        if self._assemblies.get(part.router) != (link.number, assembly):
-            return False
         if not assembly.added(part):
             return False
         if not assembly.is_right:

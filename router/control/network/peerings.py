@@ -12,11 +12,11 @@ from collections.abc import Callable
 from typing import Final, Protocol as Interface
 
 from router.control.network.messages import Message, MobileUpdate
+from router.control.network.pace import Pace
 from router.control.network.steps import Steps
 from router.core.links.control_links import ControlLink
 from router.core.routers.membership import EDGE, Peer
 from router.engine.connection import Connection
-from router.pacing import Pace
 
 MOST_UPDATES: Final = 1024
 """Most address updates that wait for one neighbour, each of about 32 KiB at most."""

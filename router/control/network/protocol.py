@@ -33,7 +33,7 @@ UNSUITABLE: Final = "trioute:unsuitable-router"
 # routes, or as so many addresses in an answer.
 STEPS_AN_ADDRESS: Final = 6
 # Link states handled in one step; each is as much work as this many addresses.
-_STATES_AT_ONCE: Final = 8
+_STATES_AT_ONCE: Final = 4
 _PER_STATE: Final = 8
 # No router reaches this number; a claim that it did is ignored.
 _MOST_SAID: Final = 2**62

@@ -11,13 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from router.control.network.pace import Pace
 from router.control.network.peerings import Peering
 from router.core.forwarding.forward import Forwarder
-from router.pacing import Pace
 
 MOST_AT_ONCE: Final = 32
-SHARED_AT_ONCE: Final = 8
+SHARED_AT_ONCE: Final = 4
 """Work done in a turn, in addresses advertised: if nobody else is active, and otherwise."""
+NOTED_AT_ONCE: Final = 16
+"""Keys wanted elsewhere that a turn may note in any case."""
 BURST_S: Final = 0.5
 """Work that the control messages of a neighbour may cause at once; later they are paced."""
 MOST_REMEMBERED: Final = 1024
@@ -42,6 +44,10 @@ class RestingNeighbours:
     def most_at_once(self) -> int:
         """Return how much work a turn may do, in addresses advertised."""
         return SHARED_AT_ONCE if self.others_are_active() else MOST_AT_ONCE
+
+    def most_noted(self) -> int:
+        """Return of how many keys a turn may note that they are wanted elsewhere."""
+        return max(NOTED_AT_ONCE, self.most_at_once())
 
     def came(self, peering: Peering) -> None:
         """Give a neighbour its allowance: what it had left, if it has been here before."""
@@ -79,10 +85,15 @@ class RestingNeighbours:
             peering.control.is_resting = True
             self._peerings[peering] = None
 
-    def tick(self, now: float) -> None:
-        """Give credit to those that have rested."""
+    def tick(self, now: float, heard: Callable[[Peering], None]) -> None:
+        """Give credit to those that have rested; `heard` is called with each of the others.
+
+        They cannot send anything, and must not be taken for silent.
+        """
         is_needed = self.others_are_active()
         for peering in list(self._peerings):
             if peering.is_over or not is_needed or peering.pace.resumes_at() <= now:
                 del self._peerings[peering]
                 peering.control.end_rest(self._forwarder)
+            else:
+                heard(peering)

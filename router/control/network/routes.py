@@ -1,7 +1,7 @@
 """Compute the routes when links have changed, in steps if the network is large.
 
-The old routes are used until the new ones are computed. In a network of a few hundred routers, the
-same turn computes them (docs/decisions/0082).
+The old routes are used until the new ones are computed. In a network of few routers, the same turn
+computes them (docs/decisions/0082).
 """
 
 from __future__ import annotations

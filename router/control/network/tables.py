@@ -29,7 +29,7 @@ _LEAST_KEPT: Final = 512
 _PART_KEPT: Final = 8
 MOST_KEYS: Final = 8192
 """Most addresses in a message."""
-AT_ONCE: Final = 12
+AT_ONCE: Final = 8
 """Addresses handled in one step."""
 SMALL: Final = 1024
 """Largest table that is always cut anew; of a larger one, old parts and later updates are sent."""

@@ -258,3 +258,16 @@ def test_ways_that_change_are_looked_at_in_later_turns() -> None:
     assert count <= MOST
     assert len(looked) == MANY
     assert {each.key for each in places(told) if each.is_reached} == set(edge.sent_states)
+
+
+def test_addresses_of_one_message_are_reported_together() -> None:
+    """Although the message is processed in steps, between which turns end."""
+    interior = Interior()
+    edge, told = interior.edge()
+    keys = tuple(f"M0q{number}" for number in range(20))
+    for _ in interior.watching.receive(edge, Watch(keys)):
+        interior.watching.send_changes()
+    assert told == []
+    interior.watching.send_changes()
+    assert len(told) == 1
+    assert len(places(told)) == 20

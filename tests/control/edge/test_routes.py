@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from router.control.edge.advertised_routes import LONGEST_KEY, MAX_FROM_EDGE
+from router.control.edge.key_streams import KEYS_A_STEP
 from router.control.edge.messages import Routes, decode_message, encode_message, routes
 from router.control.edge.routes import FEATURE, EdgeLinkRoutes, InteriorLinkRoutes
 from router.control.network.steps import do_all
@@ -655,3 +656,33 @@ def test_an_edge_that_tells_of_too_many_is_cut_off_and_all_of_them_are_gone() ->
     world.run(0.3)
     assert not list(world.host("I").forwarder.link_routes.routes())
     assert not world.host("I").reach.own_interests.keys() & {"Cq0", "Cq1"}
+
+
+def test_routes_of_one_message_are_told_together() -> None:
+    """Although the message is processed in steps, between which turns end."""
+    side = Side(InteriorLinkRoutes)
+    connection = side.connect("e")
+    neighbour = side.connect("f")
+    side.routes.use(connection, is_active=True)
+    side.told.clear()
+    keys = tuple(f"Cq{number}" for number in range(20))
+    for _ in side.routes.receive(connection, Routes(keys)):
+        side.routes.finish()
+    assert side.told == []
+    side.routes.finish()
+    assert side.told == [(neighbour, Routes(keys))]
+
+
+def test_very_many_routes_of_one_message_are_told_in_parts() -> None:
+    side = Side(InteriorLinkRoutes)
+    connection = side.connect("e")
+    side.connect("f")
+    side.routes.use(connection, is_active=True)
+    side.told.clear()
+    keys = tuple(f"Cq{number}" for number in range(KEYS_A_STEP + 1))
+    for _ in side.routes.receive(connection, Routes(keys)):
+        side.router.forwarder.turn.deferred.begin_round()
+        side.routes.finish()
+    assert [len(message.added) for _, message in side.told] == [KEYS_A_STEP]
+    side.routes.finish()
+    assert [len(message.added) for _, message in side.told] == [KEYS_A_STEP, 1]

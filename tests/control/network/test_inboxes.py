@@ -6,6 +6,7 @@ from typing import Any
 
 from control.network.test_adjacency import adjacency, line
 
+from router.control.edge.messages import Routes, encode_message
 from router.control.network import inboxes
 from router.control.network.adjacency import Neighbours
 from router.control.network.codec import encode_control
@@ -14,6 +15,8 @@ from router.control.network.resting import MOST_AT_ONCE
 from router.core.routers.routing_state import Interest
 from router.simulation.host import SimulatedRouter
 from router.simulation.network import Network
+
+from support.edges import World
 
 
 def turns_of(host: SimulatedRouter) -> list[int]:
@@ -139,3 +142,20 @@ def test_so_many_routers_are_kept_of_a_neighbour_and_the_others_stay() -> None:
     # what was known goes on being told
     network.run(60)
     assert set(network.hosts["a"].reach.paths) == {"b", "c"}
+
+
+def test_routes_of_an_edge_are_advertised_together_however_short_the_turns_are() -> None:
+    world = World()
+    interior, other = world.interior("I"), world.interior("J")
+    world.between("J", "I")
+    world.edge("E", "I")
+    world.start()
+    world.run(3)
+    adjacency(interior).resting.others_are_active = lambda: True
+    before = adjacency(interior).outboxes.messages["out", "MAU"]
+    (peering,) = (each for each in adjacency(interior).peerings.values() if each.is_edge)
+    keys = tuple(f"Cq{number}" for number in range(100))
+    octets = encode_message(Routes(keys))
+    interior.turn(lambda: adjacency(interior)._received(peering, octets))
+    assert world.network.run_until(lambda: set(keys) <= set(other.reach.wanted), 10)
+    assert adjacency(interior).outboxes.messages["out", "MAU"] - before == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import attrs
+import pytest
 from control.network.test_adjacency import adjacency, line
 from control.network.test_inboxes import flood, said_by
 
@@ -109,3 +110,15 @@ def test_so_many_allowances_are_remembered() -> None:
         peering.pace = first
         resting.came(peering)
         assert (peering.pace is first) is is_known
+
+
+def test_who_rests_is_not_taken_for_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    network, b = burdened(others_are_active=True)
+    said_by(network, "a", *flood(network, "a", 40))
+    peering = peering_with(b, "a")
+    assert network.run_until(lambda: peering in adjacency(b).resting, 60)
+    # as if it rested for very long
+    monkeypatch.setattr(peering.pace, "resumes_at", lambda: 1e9)
+    network.run(10)
+    assert peering in adjacency(b).resting
+    assert peering_with(b, "a") is peering

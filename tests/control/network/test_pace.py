@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from router.pacing import MOST_OWED_S, SHARE, Pace
+from router.control.network.pace import MOST_OWED_S, SHARE, Pace
 
 
 def test_work_up_to_the_burst_does_not_wait() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 # A peer that has used up its allowance gets this share of the time.
-SHARE: Final = 0.1
-# How much more than its allowance a peer can owe, in seconds of work: no rest is ten times longer.
-MOST_OWED_S: Final = 0.1
+SHARE: Final = 0.05
+# How much more than its allowance a peer can owe, in seconds of work. It rests for a second then.
+MOST_OWED_S: Final = 0.05
 
 
 class Pace:
