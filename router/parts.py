@@ -129,8 +129,8 @@ class Parts:
         hub.turn_end_callback = network.finish
         hub.network = network
         network.schedule_network_work = hub.schedule_network_work
-        network.resting.clock = hub.clock
-        network.resting.others_are_active = hub.long_turns.others_are_active
+        network.incoming.resting.cpu_clock = time.thread_time
+        network.incoming.resting.others_are_active = hub.long_turns.others_are_active
         hub.forwarder.on_control = network.attach_received
         self.control.network = network
         if mode == "edge":

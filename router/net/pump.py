@@ -147,7 +147,7 @@ class Pump:
                 is_there = await self._shake_hands(self.tls)
             elif not (self._mostly_fails or connection.took_long()):
                 is_there = self._receive()
-                if not self._is_unopened:
+                if not (self._is_unopened or connection.took_long()):
                     hub.long_turns.short_turn_at = hub.turn.now
             else:
                 await self._rest()

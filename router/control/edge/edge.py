@@ -15,7 +15,9 @@ from router.control.edge.messages import (
     Reached,
     Routes,
     UplinkUse,
+    decode_message,
     encode_message,
+    is_beat,
     read_message,
     watches,
 )
@@ -147,6 +149,10 @@ class EdgeRouter:
         pulse = self._pulses.get(connection)
         if pulse is not None:
             pulse.heard_at = self.forwarder.turn.now
+
+    def take_heartbeat(self, connection: Connection, octets: bytes) -> bool:
+        """Return whether a message is a heartbeat, which `heard` has noted already."""
+        return is_beat(octets) and isinstance(decode_message(octets), Beat)
 
     def receive(self, connection: Connection, octets: bytes) -> Steps[None]:
         """Handle a control message from an interior; raise `AmqpError` if it is invalid."""

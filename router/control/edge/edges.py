@@ -25,7 +25,9 @@ from router.control.edge.messages import (
     Routes,
     UplinkUse,
     Watch,
+    decode_message,
     encode_message,
+    is_beat,
     read_message,
 )
 from router.control.edge.proxy_lines import ProxyLines
@@ -136,6 +138,21 @@ class Edges:
         if edge is not None:
             edge.heard_at = self.forwarder.turn.now
 
+    def take_heartbeat(self, connection: Connection, octets: bytes) -> bool:
+        """Answer a message at once if it is a heartbeat, and return whether it is one."""
+        edge = self.by_connection.get(connection)
+        if edge is None or not is_beat(octets):
+            return False
+        message = decode_message(octets)
+        if not isinstance(message, Beat):
+            return False
+        self._beat(edge, message)
+        return True
+
+    def _beat(self, edge: Edge, message: Beat) -> None:
+        edge.max_age_s = max(LEAST_AGE_S, message.max_age_ms / 1000)
+        self._tell(edge.connection, message)
+
     def receive(self, connection: Connection, octets: bytes) -> Steps[None]:
         """Handle a control message from an edge in steps; raise `AmqpError` if it is invalid."""
         edge = self.by_connection.get(connection)
@@ -147,8 +164,7 @@ class Edges:
                 self._use(edge, is_active=message.is_active)
                 yield WORK_OF_USE
             case Beat():
-                edge.max_age_s = max(LEAST_AGE_S, message.max_age_ms / 1000)
-                self._tell(connection, message)
+                self._beat(edge, message)
             case Watch():
                 yield from self.watching.receive(edge.watcher, message)
             case Routes():

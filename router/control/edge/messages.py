@@ -102,6 +102,11 @@ _BEAT: Final = Symbol("BEAT")
 _WATCH: Final = Symbol("WATCH")
 _REACHED: Final = Symbol("REACHED")
 _ROUTES: Final = Symbol("ROUTES")
+# Where the kind of a short message is, and how it is encoded there for a heartbeat.
+_BEAT_AT: Final = len(b"\x00\x53\x77\xc0\x00\x00")
+_BEAT_SYMBOL: Final = encode_value(_BEAT)
+# A ulong and a uint have at most fourteen octets.
+LONGEST_BEAT: Final = _BEAT_AT + len(_BEAT_SYMBOL) + 14
 
 
 class ControlLinks(Protocol):
@@ -142,6 +147,11 @@ def decode_message(octets: bytes) -> Message | None:
     Raises `AmqpError` if the octets are not a message, or a field has the wrong type or size.
     """
     return do_all(read_message(octets))
+
+
+def is_beat(octets: bytes) -> bool:
+    """Return whether octets begin like a `Beat` in the encoding of `encode_message`."""
+    return octets.startswith(_BEAT_SYMBOL, _BEAT_AT) and len(octets) <= LONGEST_BEAT
 
 
 def read_message(octets: bytes) -> Steps[Message | None]:

@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from router.control.edge.advertised_routes import AdvertisedRoutes
-from router.control.edge.key_streams import KEYS_A_STEP, KeyStreams
+from router.control.edge.key_streams import KeyStreams
 from router.control.edge.messages import Message, Routes, routes
+from router.control.network.held_back import HeldBack
 from router.control.network.steps import Steps
 from router.core.addresses.table import address_name
 from router.core.forwarding.forward import Forwarder
@@ -150,6 +151,7 @@ class InteriorLinkRoutes:
         self._due: dict[str, tuple[str, str]] = {}
         # whether a message of an edge is being processed, which may change more
         self._is_receiving = False
+        self._held_back = HeldBack()
         self._telling = KeyStreams(forwarder.turn.deferred, self._tell_of)
         forwarder.link_routes.watchers.append(self._changed)
 
@@ -214,7 +216,7 @@ class InteriorLinkRoutes:
                 yield WORK_A_ROUTE
         finally:
             self._is_receiving = False
-        self.forwarder.network.note_edges()
+            self.forwarder.network.note_edges()
 
     def _add(self, advertised: AdvertisedRoutes, key: str) -> None:
         if not self._has_fixed_place(key):
@@ -251,7 +253,10 @@ class InteriorLinkRoutes:
 
     def finish(self) -> None:
         """Send the changes of this turn to the edges. Call this at the end of the turn."""
-        if not self._due or (self._is_receiving and len(self._due) < KEYS_A_STEP):
+        held = self._held_back
+        if not self._due or held.holds(
+            len(self._due), self.forwarder.turn.now, expects_more=self._is_receiving
+        ):
             return
         due, self._due = self._due, {}
         common: list[tuple[str, bool]] = []

@@ -24,7 +24,7 @@ from router.control.network.changes import (
 )
 from router.control.network.edge_ids import EdgeIds
 from router.control.network.endpoint_costs import Endpoint, EndpointCosts
-from router.control.network.inboxes import Inboxes
+from router.control.network.incoming import Incoming
 from router.control.network.interest_queue import InterestQueue
 from router.control.network.last_anomalies import LastAnomalies
 from router.control.network.limits import Limits
@@ -33,8 +33,6 @@ from router.control.network.path_news import PathNews
 from router.control.network.peerings import ControlEvents, EdgeConnections, Peering
 from router.control.network.protocol import Protocol
 from router.control.network.recurring import OccurrenceCounter
-from router.control.network.resting import RestingNeighbours
-from router.control.network.steps import Steps
 from router.control.network.timing import Timing
 from router.core.forwarding.forward import Forwarder
 from router.core.links import control_links
@@ -85,6 +83,7 @@ class Neighbours:
                 membership.router, membership.instance, timing, now, membership.features, limits
             )
             self.protocol.links.is_full = lambda link: self.peerings[link.number].is_full
+            self.protocol.links.is_behind = lambda link: self.peerings[link.number].is_behind
         self.edges: EdgeConnections | None = None
         self.peerings: dict[int, Peering] = {}
         # observers of the network's news, for logs
@@ -107,15 +106,15 @@ class Neighbours:
         self._news = InterestQueue(self.reach, self._interest)
         self._may_want = False
         # messages of neighbours to process; and whether this turn may process some
-        self._inboxes = Inboxes(
+        self.incoming = Incoming(
+            forwarder,
             self.protocol,
-            self._receive_from_edge,
+            lambda: self.edges,
             self._news,
             partial(self.outboxes.count, "in"),
             lambda peering, error: self._fail(peering, error.condition, error.description),
         )
         self._may_go_on = False
-        self.resting = RestingNeighbours(forwarder)
         # schedules a call of `go_on`, because work is left
         self.schedule_network_work: Callable[[], None] = lambda: None
         # connections to close at the end of the turn, with condition and reason
@@ -222,7 +221,7 @@ class Neighbours:
         peering = Peering(next(self._numbers), connection, peer, self.now)
         heard = ControlEvents(peering, self._received, self._lost)
         peering.control = control_links.ControlLink(connection, self.membership.router, heard)
-        self.resting.came(peering)
+        self.incoming.resting.came(peering)
         self.peerings[peering.number] = self._by_connection[connection] = peering
         if peer.mode == EDGE:
             self._edge_ids.came(peering)
@@ -251,8 +250,7 @@ class Neighbours:
         if peering is None:
             return
         peering.is_over = True
-        self.resting.went(peering)
-        self._inboxes.drop(peering)
+        self.incoming.inboxes.drop(peering)
         del self.peerings[peering.number]
         self._edge_ids.left(peering)
         if peering.is_edge:
@@ -290,24 +288,9 @@ class Neighbours:
             self.outboxes.add(peering, lambda: octets, self.now, most)
 
     def _received(self, peering: Peering, octets: bytes) -> None:
-        if peering.is_over:
-            return
-        self.resting.caused_by(peering)
-        self._heard(peering)
-        self._inboxes.add(peering, octets)
-        self._may_go_on = self._may_go_on or not self.resting.others_are_active()
-        self._note()
-
-    def _heard(self, peering: Peering) -> None:
-        if peering.is_edge:
-            if self.edges is not None:
-                self.edges.heard(peering.connection)
-        elif self.protocol is not None:
-            self.protocol.heard(peering.number, self.now)
-
-    def _receive_from_edge(self, connection: Connection, octets: bytes) -> Steps[None]:
-        if self.edges is not None:
-            yield from self.edges.receive(connection, octets)
+        if not peering.is_over:
+            self._may_go_on |= self.incoming.received(peering, octets)
+            self._note()
 
     def _lost(self, peering: Peering, why: str) -> None:
         self._fail(peering, NetworkCondition.CONTROL_LINK, why)
@@ -325,15 +308,14 @@ class Neighbours:
             self._close_failed()
             if self.protocol is None:
                 continue
-            own = len(self.reach.own_changes)
-            if own and was_due and not self._inboxes.may_change_more(own):
+            if was_due and self.incoming.may_tell(len(self.reach.own_changes), self.now):
                 was_due = False
                 self.protocol.want(self.reach.take_own_changes(MOST_TOLD), self.now)
             for change in self.protocol.take(self.now):
                 has_changed |= self._act(change)
         if self._may_want:
             self._may_want = False
-            has_changed |= self._news.note(self.resting.most_noted()) > 0
+            has_changed |= self._news.note(self.incoming.resting.most_noted()) > 0
         for peering in self.outboxes.flush(self.now, is_all=may_go_on):
             if self.protocol is not None:
                 self.protocol.has_room_again(peering.number)
@@ -341,21 +323,16 @@ class Neighbours:
         if may_go_on or was_due or self.outboxes or self.forwarder.network.is_behind:
             if self.is_behind:
                 self.schedule_network_work()
-        if self.resting.is_to_be_charged:
-            self.resting.charge()
+        if not has_changed:
+            self.incoming.resting.end_turn()
         return has_changed
 
     def _go_on(self) -> bool:
-        """Do some of the deferred work; return whether neighbours got credit for more messages."""
-        has_changed = False
+        """Do some of the deferred work; return whether the core has to act on it."""
         # messages first, so that their effects are advertised in the same turn
-        most = self.resting.most_at_once()
-        for peering in self._inboxes.work(self.now, self.resting.caused_by, most):
-            if not peering.is_over:
-                peering.control.go_on(self.forwarder)
-                has_changed = True
+        has_changed = self.incoming.process(self.now)
         if self.protocol is not None:
-            self.protocol.work(self.now, most)
+            self.protocol.work(self.now, self.incoming.resting.most_at_once())
         self._note()
         # messages of edges may have changed what the core has to do
         return has_changed or bool(self.forwarder.network_due)
@@ -363,7 +340,7 @@ class Neighbours:
     @property
     def is_behind(self) -> bool:
         """Return whether work is left for later turns."""
-        if self._news or self._inboxes or self.forwarder.network.is_behind:
+        if self._news or self.incoming or self.forwarder.network.is_behind:
             return True
         if self.protocol is not None and (self.protocol.is_behind or self.reach.own_changes):
             return True
@@ -372,7 +349,7 @@ class Neighbours:
     def go_on(self, now: float) -> None:
         """Allow `finish` to do some of the deferred work in this turn."""
         self._may_want = bool(self._news)
-        self._may_go_on = self.resting.is_to_be_charged = True
+        self._may_go_on = True
         if self.protocol is not None and self.reach.own_changes:
             self._note()
 
@@ -435,7 +412,7 @@ class Neighbours:
     def tick(self, now: float) -> None:
         """Do all work that is due at `now`, in seconds of the turn's clock."""
         self.go_on(now)
-        self.resting.tick(now, self._heard)
+        self.incoming.tick(now)
         missed_s, self._looked_at = now - self._looked_at, now
         if missed_s > STALL_S:
             self.outboxes.extend_deadlines(now)

@@ -21,8 +21,6 @@ from router.errors import AmqpError
 
 MOST_WAITING: Final = 8
 """With this many messages waiting, a neighbour gets no more credit."""
-MOST_HELD_BACK: Final = 256
-"""Most changes that wait for more of them from the same message."""
 MOST_UNNOTED: Final = 8192
 """With this many changed addresses of a router waiting, no more of its messages are processed."""
 
@@ -51,26 +49,33 @@ class Inboxes:
         self._fail = fail
         # the neighbours whose messages wait, the next one first
         self._waiting: dict[Peering, None] = {}
-        # the message that is being processed
+        # the message that is being processed, and the neighbour that has sent it
         self._work: Steps[None] | None = None
-        self._is_of_edge = False
+        self._current: Peering | None = None
         self._emptied: list[Peering] = []
 
     def __bool__(self) -> bool:
         return bool(self._waiting) or self._work is not None
 
-    def may_change_more(self, count: int) -> bool:
-        """Return whether `count` changes should wait for more, from the present message of an edge.
-
-        Each key of such a message is a step of its own.
-        """
-        return self._work is not None and self._is_of_edge and count < MOST_HELD_BACK
+    @property
+    def is_at_message_of_edge(self) -> bool:
+        """Return whether a message of an edge, or of an edge's interior, is being processed."""
+        return self._current is not None and self._current.is_edge
 
     def add(self, peering: Peering, octets: bytes) -> None:
         """Queue a message from a neighbour."""
         peering.inbox.append(octets)
         peering.control.is_full = len(peering.inbox) >= MOST_WAITING
-        self._waiting[peering] = None
+        self.resume(peering)
+
+    def resume(self, peering: Peering) -> None:
+        """Process the messages from a neighbour again, unless it rests."""
+        if (peering.inbox or peering.head is not None) and not peering.control.is_resting:
+            self._waiting[peering] = None
+
+    def pause(self, peering: Peering) -> None:
+        """Leave the messages from a neighbour in their queue, except the present one."""
+        self._waiting.pop(peering, None)
 
     def drop(self, peering: Peering) -> None:
         """Drop the queued messages from a neighbour."""
@@ -78,25 +83,34 @@ class Inboxes:
         peering.head = None
         self._waiting.pop(peering, None)
 
-    def work(self, now: float, begin: Callable[[Peering], None], most: int) -> list[Peering]:
+    def work(
+        self,
+        now: float,
+        begin: Callable[[Peering], None],
+        most: int,
+        has_time: Callable[[], bool] = lambda: False,
+    ) -> list[Peering]:
         """Process some messages; return the neighbours whose queues have room again.
 
-        Messages with about `most` addresses are processed. `now` is in seconds. `begin` is called
-        with the neighbour of each message that is processed, before its first step.
+        Messages with about `most` addresses are processed, and more while `has_time()`. `now` is in
+        seconds. `begin` is called with each neighbour whose message is processed, before it is.
         """
         self._emptied.clear()
-        while most > 0:
+        if self._current is not None:
+            begin(self._current)
+        while most > 0 or has_time():
             if self._work is None:
                 peering = next((each for each in self._waiting if self._is_ready(each)), None)
                 if peering is None:
                     break
                 begin(peering)
-                self._is_of_edge = peering.is_edge
+                self._current, peering.is_being_processed = peering, True
                 act = self._act_for_edge if peering.is_edge else self._act
                 self._work = act(peering, now)
             done = next(self._work, None)
-            if done is None:
-                self._work = None
+            if done is None and self._current is not None:
+                self._current.is_being_processed = False
+                self._work = self._current = None
             most -= done or 1
         return list(self._emptied)
 
@@ -149,6 +163,6 @@ class Inboxes:
 
     def _end_turn_of(self, peering: Peering) -> None:
         # a neighbour with more messages has its next turn after the others
-        del self._waiting[peering]
+        self._waiting.pop(peering, None)
         if peering.inbox:
-            self._waiting[peering] = None
+            self.resume(peering)

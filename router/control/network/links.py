@@ -88,6 +88,8 @@ class RouterLinks:
         # returns whether so many messages wait for a neighbour that no more are sent until it has
         # accepted some
         self.is_full: Callable[[RouterLink], bool] = lambda _: False
+        # returns whether messages of a neighbour wait to be processed
+        self.is_behind: Callable[[RouterLink], bool] = lambda _: False
         self._first: list[Send] = []
         self._then: list[Send] = []
 
@@ -96,6 +98,11 @@ class RouterLinks:
     def to_router(self, router: str) -> list[RouterLink]:
         """Return the connections to one router."""
         return [link for link in self.by_number.values() if link.router == router]
+
+    def is_any_behind(self, numbers: Iterable[int]) -> bool:
+        """Return whether messages on any of these connections wait to be processed."""
+        links = (self.by_number.get(number) for number in numbers)
+        return any(link is not None and self.is_behind(link) for link in links)
 
     def has_room(self, router: str) -> bool:
         """Return whether this router's link state still fits into a message with `router` added."""

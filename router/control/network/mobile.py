@@ -26,6 +26,7 @@ from router.control.network.messages import (
     Row,
     TableRequest,
 )
+from router.control.network.pending_requests import LONGEST_ANSWER_S, PendingRequest
 from router.control.network.steps import Steps
 from router.control.network.tables import AT_ONCE, Assembly, Table, interest_of, terms_of
 from router.core.routers.routing_state import Interest
@@ -45,22 +46,6 @@ MOST_OF_ALL: Final = 1 << 30
 # doubles each time, up to the longest.
 LEFT_OUT_S: Final = 60.0
 LONGEST_LEFT_OUT_S: Final = 3600.0
-
-
-class PendingRequest:
-    """Request for a router's address table, up to version `seq`.
-
-    If `whole` is true, the known table is wrong, and the whole table is requested.
-    """
-
-    def __init__(self, seq: int, link: int | None, due: float) -> None:
-        self.seq = seq
-        self.whole = False
-        self.link = link
-        self.due = due
-        self.tries = 0
-        # connections on which it was requested; answers on others are ignored
-        self.asked: set[int] = set()
 
 
 class MobileAddresses:
@@ -362,7 +347,7 @@ class MobileAddresses:
                 self.partial[router] = now + wait_s, wait_s
                 self._doubt(self.tables[router], now)
         for router, want in self.wants.items():
-            if want.due <= now:
+            if want.is_due(now, self._links):
                 self._ask(router, want, now)
 
     def tidy(self) -> None:
@@ -379,6 +364,7 @@ class MobileAddresses:
         table, link = self.tables[router], self._whom(router, want)
         want.due = now + self._links.timing.retry_s * min(1 + want.tries, _MOST_PATIENCE)
         want.tries += 1
+        want.patient_until = now + LONGEST_ANSWER_S
         if link is not None:
             want.asked.add(link.number)
             seq = 0 if want.whole else table.seq

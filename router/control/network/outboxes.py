@@ -19,7 +19,7 @@ MANY: Final = 8
 """If more messages wait for a neighbour, they are sent only in turns for deferred work."""
 MOST_ENCODED_BYTES: Final = 1 << 13
 """Once this much has been encoded in a turn, the remaining messages wait for a later turn."""
-STUCK_S: Final = 10.0
+STUCK_S: Final = 60.0
 """A peer that accepts no message for this long, while one waits for it, is disconnected."""
 
 

@@ -41,6 +41,7 @@ class Peering:
         # the peer's messages that are not decoded yet, and one that is decoded and waits
         self.inbox: deque[bytes] = deque()
         self.head: Message | None = None
+        self.is_being_processed = False
         # number of updates that wait, and that were dropped
         self.updates = 0
         self.left_out = 0
@@ -51,6 +52,12 @@ class Peering:
     def is_full(self) -> bool:
         """Return whether so many messages wait for the peer that answers are deferred."""
         return len(self.control.queue) >= MOST_ANSWERS
+
+    @property
+    def is_behind(self) -> bool:
+        """Return whether messages of the peer wait to be processed, or to be sent after a rest."""
+        waits = bool(self.inbox) or self.head is not None or self.is_being_processed
+        return waits or self.control.is_resting
 
     @property
     def is_edge(self) -> bool:
@@ -110,6 +117,9 @@ class EdgeConnections(Interface):
 
     def heard(self, connection: Connection) -> None:
         """Note that the peer has sent a control message, which is still to be processed."""
+
+    def take_heartbeat(self, connection: Connection, octets: bytes) -> bool:
+        """Handle a message at once if it is a heartbeat, and return whether it is one."""
 
     def receive(self, connection: Connection, octets: bytes) -> Steps[None]:
         """Handle a control message, in steps.

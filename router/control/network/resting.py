@@ -16,30 +16,46 @@ from router.control.network.peerings import Peering
 from router.core.forwarding.forward import Forwarder
 
 MOST_AT_ONCE: Final = 32
-SHARED_AT_ONCE: Final = 4
+SHARED_AT_ONCE: Final = 8
 """Work done in a turn, in addresses advertised: if nobody else is active, and otherwise."""
+SHARED_WORK_S: Final = 0.000_05
+"""Time for which a turn processes messages while others are active, but at least one step."""
 NOTED_AT_ONCE: Final = 16
 """Keys wanted elsewhere that a turn may note in any case."""
 BURST_S: Final = 0.5
 """Work that the control messages of a neighbour may cause at once; later they are paced."""
 MOST_REMEMBERED: Final = 1024
-"""Most neighbours that have left whose allowances are remembered."""
+"""Most neighbours whose allowances are remembered."""
 
 
 class RestingNeighbours:
-    """Set of the neighbours that rest."""
+    """Set of the neighbours that rest.
 
-    def __init__(self, forwarder: Forwarder) -> None:
+    `pause` is called when one begins to rest: its messages should be left in their queue. `resume`
+    is called when it has rested.
+    """
+
+    def __init__(
+        self,
+        forwarder: Forwarder,
+        pause: Callable[[Peering], None],
+        resume: Callable[[Peering], None],
+    ) -> None:
         self._forwarder = forwarder
+        self._pause = pause
+        self._resume = resume
         self._peerings: dict[Peering, None] = {}
-        # of neighbours that are not connected, by id; those that left first come first
-        self._left: dict[str, Pace] = {}
-        # the clock by which work is measured, and whether anybody else notices it
-        self.clock: Callable[[], float] = lambda: forwarder.turn.now
+        # by the id of the neighbour, which may have several connections or none; those that
+        # connected first come first
+        self._paces: dict[str, Pace] = {}
+        # the processor time of this thread in seconds, and whether anybody else is active
+        self.cpu_clock: Callable[[], float] = lambda: 0.0
         self.others_are_active: Callable[[], bool] = lambda: False
-        # whether this turn processes control messages, and which neighbour has sent the last one
-        self.is_to_be_charged = False
+        # the neighbour whose message this turn has processed last; the turn; and when it began to
+        # process messages, by `cpu_clock`
         self._cause: Peering | None = None
+        self._turn: float | None = None
+        self._began = 0.0
 
     def most_at_once(self) -> int:
         """Return how much work a turn may do, in addresses advertised."""
@@ -50,40 +66,41 @@ class RestingNeighbours:
         return max(NOTED_AT_ONCE, self.most_at_once())
 
     def came(self, peering: Peering) -> None:
-        """Give a neighbour its allowance: what it had left, if it has been here before."""
-        known = self._left.pop(peering.peer.router, None)
-        peering.pace = Pace(BURST_S) if known is None else known
-
-    def went(self, peering: Peering) -> None:
-        """Remember what a neighbour has left that has disconnected."""
+        """Give a neighbour its allowance: what it has left, if it has been here before."""
         router = peering.peer.router
-        self._left.pop(router, None)
-        self._left[router] = peering.pace
-        if len(self._left) > MOST_REMEMBERED:
-            del self._left[next(iter(self._left))]
+        known = self._paces.pop(router, None)
+        peering.pace = self._paces[router] = Pace(BURST_S) if known is None else known
+        if len(self._paces) > MOST_REMEMBERED:
+            del self._paces[next(iter(self._paces))]
 
     def __contains__(self, peering: Peering) -> bool:
         return peering in self._peerings
 
     def caused_by(self, peering: Peering) -> None:
         """Note that a message from a neighbour is processed in this turn."""
-        self.is_to_be_charged = True
+        now = self._forwarder.turn.now
+        if self._turn != now:
+            self._turn, self._began = now, self.cpu_clock()
         self._cause = peering
 
-    def charge(self) -> None:
-        """Charge this turn to the neighbour whose message was processed last.
+    def has_time(self) -> bool:
+        """Return whether this turn may process more messages although others are active."""
+        return self.cpu_clock() - self._began < SHARED_WORK_S
 
-        Its message may have caused work that is done in later turns.
+    def end_turn(self) -> None:
+        """Charge this turn to the neighbour whose message was processed last, if any was.
+
+        Call this when the turn has nothing left to do.
         """
-        self.is_to_be_charged = False
-        peering = self._cause
+        peering, self._cause, self._turn = self._cause, None, None
         if peering is None or peering.is_over:
             return
-        now = self.clock()
-        peering.pace.spend(now - self._forwarder.turn.now, now)
+        now = self._forwarder.turn.now
+        peering.pace.spend(self.cpu_clock() - self._began, now)
         if peering.pace.resumes_at() > now and self.others_are_active():
             peering.control.is_resting = True
             self._peerings[peering] = None
+            self._pause(peering)
 
     def tick(self, now: float, heard: Callable[[Peering], None]) -> None:
         """Give credit to those that have rested; `heard` is called with each of the others.
@@ -92,8 +109,11 @@ class RestingNeighbours:
         """
         is_needed = self.others_are_active()
         for peering in list(self._peerings):
-            if peering.is_over or not is_needed or peering.pace.resumes_at() <= now:
+            if peering.is_over:
+                del self._peerings[peering]
+            elif not is_needed or peering.pace.resumes_at() <= now:
                 del self._peerings[peering]
                 peering.control.end_rest(self._forwarder)
+                self._resume(peering)
             else:
                 heard(peering)

@@ -22,6 +22,7 @@ from router.engine import attaching
 from router.engine.delivery import Delivery
 from router.engine.events import LinkDetached
 from router.engine.link import IncomingLink, Link, OutgoingLink
+from router.engine.settings import TURN_WORK
 from router.errors import AmqpError, Scope
 
 if TYPE_CHECKING:
@@ -33,8 +34,9 @@ CAPABILITY: Final = Symbol("qd.router")
 NAME: Final = "qd.router."
 # How many messages a peer may send before they are processed, and how large each may be.
 CREDIT: Final = 32
-# Work of receiving a message, counted in per-message frames (`Connection.deduct_work`).
-WORK: Final = 1024
+# Work of receiving a message, counted in per-message frames (`Connection.deduct_work`): so much
+# that a turn with a control message is a long one, which is no sign of an active client.
+WORK: Final = TURN_WORK // 2 + 1
 MAX_MESSAGE_BYTES: Final = 1 << 18
 # About how many octets are sent in one `flush`, however large the credit is: a message is encoded
 # only when it is sent.
@@ -71,8 +73,8 @@ class ControlLink:
         self.is_over = False
         # whether the peer gets no more credit: because too many of its messages wait to be
         # processed, and because it has caused so much work that it has to rest
-        self.is_full = False
-        self.is_resting = False
+        self._is_full = False
+        self._is_resting = False
         self.sent_messages = 0
         self.sent_octets = 0
         self.received_messages = 0
@@ -117,6 +119,31 @@ class ControlLink:
         elif not self.is_over:
             self.queue.append(octets)
 
+    @property
+    def is_full(self) -> bool:
+        """Return whether so many messages of the peer wait that it gets no more credit."""
+        return self._is_full
+
+    @is_full.setter
+    def is_full(self, is_full: bool) -> None:
+        self._is_full = is_full
+        self._set_capacity()
+
+    @property
+    def is_resting(self) -> bool:
+        """Return whether the peer gets no credit because its messages have caused much work."""
+        return self._is_resting
+
+    @is_resting.setter
+    def is_resting(self, is_resting: bool) -> None:
+        self._is_resting = is_resting
+        self._set_capacity()
+
+    def _set_capacity(self) -> None:
+        if self._receiver is not None and not self.is_over:
+            # a flow of the peer must not get it any credit either
+            self._receiver.owner.capacity = 0 if self._is_full or self._is_resting else CREDIT
+
     def go_on(self, forwarder: Core) -> None:
         """Give the peer credit again, because there is room for its messages."""
         self.is_full = False
@@ -128,13 +155,8 @@ class ControlLink:
         self._renew_credit(forwarder)
 
     def _renew_credit(self, forwarder: Core) -> None:
-        if self.takes_messages and self._receiver is not None and not self.is_over:
+        if self._receiver is not None and not self.is_over:
             forwarder.credit.note(None, self._receiver.owner)
-
-    @property
-    def takes_messages(self) -> bool:
-        """Return whether the peer gets credit for more messages."""
-        return not (self.is_full or self.is_resting)
 
     @property
     def can_flush(self) -> bool:
@@ -245,8 +267,7 @@ class ControlEnd(MessageEnd):
         if delivery.incoming_open:
             link.session.settle_with_code(delivery, ACCEPTED)
         self._control.received(octets)
-        if self._control.takes_messages:
-            forwarder.credit.note(None, link.owner)
+        forwarder.credit.note(None, link.owner)
 
     def outlives(self, event: LinkDetached | None) -> bool:
         """Return False, because the terminus ends with its link; keep the error for `give_up`."""

@@ -285,6 +285,10 @@ class Edges:
     def heard(self, connection: Connection) -> None:
         """Do nothing: nobody is silent here."""
 
+    def take_heartbeat(self, connection: Connection, octets: bytes) -> bool:
+        """Return False: no message is a heartbeat here."""
+        return False
+
     def receive(self, connection: Connection, octets: bytes) -> Steps[None]:
         """Record a message, or raise AmqpError if messages are refused."""
         if self.refuses:

@@ -151,7 +151,7 @@ def test_routes_of_an_edge_are_advertised_together_however_short_the_turns_are()
     world.edge("E", "I")
     world.start()
     world.run(3)
-    adjacency(interior).resting.others_are_active = lambda: True
+    adjacency(interior).incoming.resting.others_are_active = lambda: True
     before = adjacency(interior).outboxes.messages["out", "MAU"]
     (peering,) = (each for each in adjacency(interior).peerings.values() if each.is_edge)
     keys = tuple(f"Cq{number}" for number in range(100))
