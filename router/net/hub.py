@@ -34,6 +34,9 @@ TICK_S = 0.25
 # Duration of a turn of deferred work: other turns wait no longer than this, and it is long enough
 # to keep the overhead small.
 SLICE_S = 0.0005
+# The same while connections with little to do are active, whose messages wait for it. One step may
+# take longer.
+SHARED_SLICE_S = 0.00005
 # The same for the checks of timers. With very many connections these take a few percent of all
 # time, so messages often wait for one.
 TIMER_SLICE_S = 0.0001
@@ -156,8 +159,9 @@ class Hub(Generic[AnyPump]):
         """Do all deferred work, between the turns of connections."""
         while self.has_work():
             await trio.lowlevel.checkpoint()
+            slice_s = SHARED_SLICE_S if self.long_turns.others_are_active() else SLICE_S
             with self.guarded("deferred work"):
-                self.do_deferred_work()
+                self.do_deferred_work(slice_s)
 
     def guarded(self, what: str) -> AbstractContextManager[None]:
         """Return a context for work that belongs to no single connection; a hook for subclasses."""

@@ -222,14 +222,13 @@ class InteriorLinkRoutes:
         if not self._has_fixed_place(key):
             advertised.change((key,), ())
             return
-        # no matter what an edge advertises
         advertised.refused += 1
         if advertised.should_log():
             event = RouteRefused(advertised.router, key, advertised.refused)
             self.forwarder.observer.event_received(advertised.connection, event)
 
     def _has_fixed_place(self, key: str) -> bool:
-        """Return whether the names of a link route have a fixed location."""
+        """Return whether a link route has names with a fixed location, whatever edges advertise."""
         _, pattern = parse_key(key) or ("", "")
         name = address_name(pattern)
         return is_topological(name) or self.forwarder.table.is_own_node(name)

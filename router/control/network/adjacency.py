@@ -315,6 +315,7 @@ class Neighbours:
                 has_changed |= self._act(change)
         if self._may_want:
             self._may_want = False
+            self.incoming.resting.caused_by_earlier()
             has_changed |= self._news.note(self.incoming.resting.most_noted()) > 0
         for peering in self.outboxes.flush(self.now, is_all=may_go_on):
             if self.protocol is not None:

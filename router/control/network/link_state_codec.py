@@ -29,9 +29,9 @@ MOST_REMEMBERED: Final = 4096
 MOST_STATES: Final = 8192
 """Most link states in a message; if there are more, the general decoder reports an error."""
 AT_ONCE: Final = 8
-"""Work in one step, in addresses."""
-COST: Final = 12
-OCTETS: Final = 16
+"""Least work in one step, in addresses."""
+COST: Final = 5
+OCTETS: Final = 4
 """Work of each link state, in addresses; and octets to decode, if it is not cached, per address."""
 LARGEST_BYTES: Final = 2048
 """Largest link state that is cached."""

@@ -18,10 +18,12 @@ from router.core.forwarding.forward import Forwarder
 MOST_AT_ONCE: Final = 32
 SHARED_AT_ONCE: Final = 8
 """Work done in a turn, in addresses advertised: if nobody else is active, and otherwise."""
-SHARED_WORK_S: Final = 0.000_05
+SHARED_WORK_S: Final = 0.000_02
 """Time for which a turn processes messages while others are active, but at least one step."""
-NOTED_AT_ONCE: Final = 16
+NOTED_AT_ONCE: Final = 8
 """Keys wanted elsewhere that a turn may note in any case."""
+TURN_S: Final = 0.000_05
+"""Work of a turn of its own, in addition to that of processing messages."""
 BURST_S: Final = 0.5
 """Work that the control messages of a neighbour may cause at once; later they are paced."""
 MOST_REMEMBERED: Final = 1024
@@ -54,6 +56,7 @@ class RestingNeighbours:
         # the neighbour whose message this turn has processed last; the turn; and when it began to
         # process messages, by `cpu_clock`
         self._cause: Peering | None = None
+        self._last: Peering | None = None
         self._turn: float | None = None
         self._began = 0.0
 
@@ -81,7 +84,12 @@ class RestingNeighbours:
         now = self._forwarder.turn.now
         if self._turn != now:
             self._turn, self._began = now, self.cpu_clock()
-        self._cause = peering
+        self._cause = self._last = peering
+
+    def caused_by_earlier(self) -> None:
+        """Note that this turn does work that the message processed last has caused."""
+        if self._last is not None:
+            self.caused_by(self._last)
 
     def has_time(self) -> bool:
         """Return whether this turn may process more messages although others are active."""
@@ -96,7 +104,7 @@ class RestingNeighbours:
         if peering is None or peering.is_over:
             return
         now = self._forwarder.turn.now
-        peering.pace.spend(self.cpu_clock() - self._began, now)
+        peering.pace.spend(self.cpu_clock() - self._began + TURN_S, now)
         if peering.pace.resumes_at() > now and self.others_are_active():
             peering.control.is_resting = True
             self._peerings[peering] = None

@@ -13,6 +13,7 @@ from router.config.listeners import ListenerSettings
 from router.config.model import Configuration
 from router.config.router_settings import RouterSettings
 from router.control.network.adjacency import Neighbours
+from router.control.network.outboxes import STUCK_S
 from router.control.network.resting import MOST_AT_ONCE
 from router.control.network.steps import Steps
 from router.core.links.control_links import MAX_QUEUED_TO_EDGE
@@ -392,7 +393,7 @@ def test_a_neighbour_that_takes_nothing_is_given_up() -> None:
     link = here.control._sender.link
     assert link is not None
     link.credit = 0
-    network.run(15)
+    network.run(STUCK_S + 5)
     assert here.is_over
 
 
