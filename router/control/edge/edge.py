@@ -150,6 +150,10 @@ class EdgeRouter:
         if pulse is not None:
             pulse.heard_at = self.forwarder.turn.now
 
+    def rests(self, connection: Connection) -> None:
+        """Note that an interior rests, and cannot send heartbeats."""
+        self.heard(connection)
+
     def take_heartbeat(self, connection: Connection, octets: bytes) -> bool:
         """Return whether a message is a heartbeat, which `heard` has noted already."""
         return is_beat(octets) and isinstance(decode_message(octets), Beat)

@@ -138,6 +138,13 @@ class Edges:
         if edge is not None:
             edge.heard_at = self.forwarder.turn.now
 
+    def rests(self, connection: Connection) -> None:
+        """Note that an edge rests, and cannot send heartbeats; answer one nevertheless."""
+        self.heard(connection)
+        edge = self.by_connection.get(connection)
+        if edge is not None:
+            self._tell(connection, Beat(0, round(edge.max_age_s * 1000)))
+
     def take_heartbeat(self, connection: Connection, octets: bytes) -> bool:
         """Answer a message at once if it is a heartbeat, and return whether it is one."""
         edge = self.by_connection.get(connection)

@@ -82,8 +82,12 @@ class Neighbours:
             self.protocol = Protocol(
                 membership.router, membership.instance, timing, now, membership.features, limits
             )
-            self.protocol.links.is_full = lambda link: self.peerings[link.number].is_full
-            self.protocol.links.is_behind = lambda link: self.peerings[link.number].is_behind
+            self.protocol.links.is_full = lambda link: (
+                (peering := self.peerings.get(link.number)) is not None and peering.is_full
+            )
+            self.protocol.links.is_behind = lambda link: (
+                (peering := self.peerings.get(link.number)) is not None and peering.is_behind
+            )
         self.edges: EdgeConnections | None = None
         self.peerings: dict[int, Peering] = {}
         # observers of the network's news, for logs
@@ -300,7 +304,7 @@ class Neighbours:
     def finish(self) -> bool:
         """Send the messages of this turn; return whether there are changes for the core."""
         has_changed, was_due, may_go_on = False, self._is_due, self._may_go_on
-        self._may_go_on = False
+        may_tell, self._may_go_on = was_due, False
         if may_go_on:
             has_changed = self._go_on()
         while self._is_due:
@@ -308,14 +312,14 @@ class Neighbours:
             self._close_failed()
             if self.protocol is None:
                 continue
-            if was_due and self.incoming.may_tell(len(self.reach.own_changes), self.now):
-                was_due = False
+            if may_tell and self.incoming.may_tell(len(self.reach.own_changes), self.now):
+                may_tell = False
                 self.protocol.want(self.reach.take_own_changes(MOST_TOLD), self.now)
             for change in self.protocol.take(self.now):
                 has_changed |= self._act(change)
         if self._may_want:
             self._may_want = False
-            self.incoming.resting.caused_by_earlier()
+            self.incoming.resting.caused_by_teller()
             has_changed |= self._news.note(self.incoming.resting.most_noted()) > 0
         for peering in self.outboxes.flush(self.now, is_all=may_go_on):
             if self.protocol is not None:
@@ -373,6 +377,7 @@ class Neighbours:
             # if other keys wait already, these have to wait for the next `go_on`
             self._may_want = self._may_want or not self._news
             self._news.add(change.router, change.keys, whole=change.whole)
+            self.incoming.resting.has_news()
             self._tell(TableChanged(change.router, len(change.keys)))
         elif isinstance(change, LimitReached):
             told = AnnouncementsIgnored(

@@ -107,12 +107,22 @@ class Inboxes:
                 self._current, peering.is_being_processed = peering, True
                 act = self._act_for_edge if peering.is_edge else self._act
                 self._work = act(peering, now)
-            done = next(self._work, None)
-            if done is None and self._current is not None:
-                self._current.is_being_processed = False
-                self._work = self._current = None
+            done = None
+            try:
+                done = next(self._work, None)
+            finally:
+                # also after a defect, so that the next message is processed
+                if done is None:
+                    self._finish_current()
             most -= done or 1
         return list(self._emptied)
+
+    def _finish_current(self) -> None:
+        peering, self._work, self._current = self._current, None, None
+        assert peering is not None
+        peering.is_being_processed = False
+        if not (peering.inbox or peering.head is not None):
+            self._waiting.pop(peering, None)
 
     def _is_ready(self, peering: Peering) -> bool:
         head = peering.head

@@ -63,6 +63,13 @@ class Incoming:
         elif (edges := self._edges()) is not None:
             edges.heard(peering.connection)
 
+    def _rests(self, peering: Peering) -> None:
+        edges = self._edges() if peering.is_edge else None
+        if edges is not None:
+            edges.rests(peering.connection)
+        else:
+            self._heard(peering)
+
     def _receive_from_edge(self, connection: Connection, octets: bytes) -> Steps[None]:
         edges = self._edges()
         if edges is not None:
@@ -90,4 +97,4 @@ class Incoming:
 
     def tick(self, now: float) -> None:
         """Let those go on that have rested; those that rest send nothing, and are not silent."""
-        self.resting.tick(now, self._heard)
+        self.resting.tick(now, self._rests)

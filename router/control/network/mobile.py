@@ -231,6 +231,7 @@ class MobileAddresses:
         elif assembly is None or number != link.number or not assembly.belongs(part):
             return False
         want.due = now + self._links.timing.retry_s
+        want.patient_until = now + LONGEST_ANSWER_S
         for at in range(0, len(part.keys), AT_ONCE):
             if at:
                 yield AT_ONCE

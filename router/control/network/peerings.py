@@ -118,6 +118,9 @@ class EdgeConnections(Interface):
     def heard(self, connection: Connection) -> None:
         """Note that the peer has sent a control message, which is still to be processed."""
 
+    def rests(self, connection: Connection) -> None:
+        """Note that the peer rests: it is not silent, and must not take this router for silent."""
+
     def take_heartbeat(self, connection: Connection, octets: bytes) -> bool:
         """Handle a message at once if it is a heartbeat, and return whether it is one."""
 

@@ -56,7 +56,8 @@ class RestingNeighbours:
         # the neighbour whose message this turn has processed last; the turn; and when it began to
         # process messages, by `cpu_clock`
         self._cause: Peering | None = None
-        self._last: Peering | None = None
+        # the neighbour whose message has last changed which keys are wanted elsewhere
+        self._teller: Peering | None = None
         self._turn: float | None = None
         self._began = 0.0
 
@@ -84,12 +85,17 @@ class RestingNeighbours:
         now = self._forwarder.turn.now
         if self._turn != now:
             self._turn, self._began = now, self.cpu_clock()
-        self._cause = self._last = peering
+        self._cause = peering
 
-    def caused_by_earlier(self) -> None:
-        """Note that this turn does work that the message processed last has caused."""
-        if self._last is not None:
-            self.caused_by(self._last)
+    def has_news(self) -> None:
+        """Note that the message processed last has changed which keys are wanted elsewhere."""
+        if self._cause is not None:
+            self._teller = self._cause
+
+    def caused_by_teller(self) -> None:
+        """Note that this turn notes keys wanted elsewhere, as the last such message has caused."""
+        if self._teller is not None and self._cause is None:
+            self.caused_by(self._teller)
 
     def has_time(self) -> bool:
         """Return whether this turn may process more messages although others are active."""
@@ -110,11 +116,13 @@ class RestingNeighbours:
             self._peerings[peering] = None
             self._pause(peering)
 
-    def tick(self, now: float, heard: Callable[[Peering], None]) -> None:
-        """Give credit to those that have rested; `heard` is called with each of the others.
+    def tick(self, now: float, rests: Callable[[Peering], None]) -> None:
+        """Give credit to those that have rested; `rests` is called with each of the others.
 
         They cannot send anything, and must not be taken for silent.
         """
+        if self._teller is not None and self._teller.is_over:
+            self._teller = None
         is_needed = self.others_are_active()
         for peering in list(self._peerings):
             if peering.is_over:
@@ -124,4 +132,4 @@ class RestingNeighbours:
                 peering.control.end_rest(self._forwarder)
                 self._resume(peering)
             else:
-                heard(peering)
+                rests(peering)

@@ -286,6 +286,9 @@ class Edges:
     def heard(self, connection: Connection) -> None:
         """Do nothing: nobody is silent here."""
 
+    def rests(self, connection: Connection) -> None:
+        """Do nothing: nobody rests here."""
+
     def take_heartbeat(self, connection: Connection, octets: bytes) -> bool:
         """Return False: no message is a heartbeat here."""
         return False
