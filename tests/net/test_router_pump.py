@@ -77,7 +77,7 @@ async def test_a_peer_whose_links_are_refused_rests_before_its_turns(
 
         await peer.begin()
         hub.low_priority.others_are_active = lambda: True
-        # the real step is taken as well; there is no event that tells of it
+        # no event tells when the pump has taken the real step, too
         hub.low_priority.step = watched  # type: ignore[method-assign]
         for begin in range(0, len(links), at_once):
             await peer.say(*links[begin : begin + at_once])

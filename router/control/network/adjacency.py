@@ -105,7 +105,8 @@ class Neighbours:
         self._by_connection: dict[Connection, Peering] = {}
         self._numbers = count(1)
         self.outboxes = Outboxes()
-        self._is_due = True  # whether to ask the protocol for changes at the end of the turn
+        # whether to ask the protocol for changes at the end of the turn
+        self._is_due = True
         # keys wanted elsewhere that are not noted yet; and whether this turn may note some
         self._news = InterestQueue(self.reach, self._interest)
         self._may_want = False

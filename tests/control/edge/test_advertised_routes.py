@@ -1,4 +1,4 @@
-"""What the peer of an uplink has advertised is kept, limited and charged."""
+"""Link routes that the peer of an uplink advertises are limited and charged."""
 
 from __future__ import annotations
 

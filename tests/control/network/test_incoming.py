@@ -70,10 +70,12 @@ def test_a_message_is_processed_soon_even_if_its_turn_advertises_something() -> 
     assert world.network.run_until(lambda: set(KEYS) <= set(edge.watcher.sent_states), 0.01)
 
 
-def test_an_edge_that_rests_does_not_take_the_interior_for_silent() -> None:
+def test_an_edge_that_rests_does_not_take_the_interior_for_silent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     world, interior = interior_with_edge()
     (peering,) = adjacency(interior).peerings.values()
-    peering.pace.resumes_at = lambda: 1e9  # type: ignore[method-assign]
+    monkeypatch.setattr(peering.pace, "resumes_at", lambda: 1e9)
     (connection,) = world.edges_of("I").by_connection
     octets = encode_message(Watch(KEYS))
     interior.turn(lambda: adjacency(interior)._received(peering, octets))

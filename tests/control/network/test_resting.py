@@ -34,7 +34,7 @@ def burdened(*, others_are_active: bool) -> tuple[Network, SimulatedRouter]:
 
 
 def want_all(network: Network, name: str) -> None:
-    """Have very many addresses wanted at a router."""
+    """Set interest in very many addresses at a router."""
     host = network.hosts[name]
 
     def want() -> None:
@@ -45,7 +45,7 @@ def want_all(network: Network, name: str) -> None:
 
 
 def burden(network: Network, b: SimulatedRouter) -> Peering:
-    """Have b learn very many addresses of a, until a rests; return the connection to a."""
+    """Advertise so many addresses of a to b that a rests; return b's connection to a."""
     want_all(network, "a")
     assert network.run_until(lambda: peering_with(b, "a") in adjacency(b).incoming.resting, 60)
     return peering_with(b, "a")
@@ -65,7 +65,7 @@ def test_after_its_burst_a_neighbour_rests_and_goes_on_later() -> None:
 
 
 def test_a_whole_table_is_learned_with_many_rests() -> None:
-    """It is not requested again while parts of it wait."""
+    """The table is not requested again while parts of it wait."""
     network, b = burdened(others_are_active=True)
     network.cut("a", "b")
     network.run(10)
